@@ -1,6 +1,6 @@
 """Does asking where `ask` says pay, and do the intervals of `estimate` keep their promise?
 
-    python benchmarks/asking.py [--draws 6000] [--repeats 4] [--only coverage,labels,votes,share]
+    python benchmarks/asking.py [--draws 6000] [--repeats 4] [--only coverage,labels,votes,share,mixed]
 
 1. Coverage: how often 95 % intervals hold the truth, in simulated draws: shares from 20, 50 and 200 labels, drawn
    evenly and with the chances of `ask(goal="share")`, from answers that are calibrated or too sure.
@@ -10,6 +10,8 @@
    up to ten times (real votes that were held back); chosen at random, by the smallest margin, and
    by `ask`. Differences to the smallest margin have 95 % intervals over crowds and repeats.
 3. The share of a class from 50 labels: error and length of the interval by random labels, and by `ask(goal="share")`.
+4. 50 random labels and 100 that `ask` chose, together: how often the intervals of the summary hold
+   the truth, the accuracy and the shares of all classes, on five crowds.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import numpy as np
 import pandas as pd
 from crowds import FOLDER, PRINTED, crowd, judges, show
 
-from ec3learn import Auto, Consensus, SoftVote, Table, Votes
+from ec3learn import Auto, Consensus, MajorityVote, SoftVote, Table, Votes
 
 CROWDS = [name for name in PRINTED if name != "web_pages"]  # of which few truths are known
 MOST = 1500  # objects of a crowd in the curves of votes
@@ -206,6 +208,51 @@ def shares(n: int, draws: int) -> Table:
     return Table(columns)
 
 
+# ---- random and asked labels together ------------------------------------------------------------
+
+MIXED = ("company_tweets", "dog", "entailment", "face", "music_genre")
+
+
+def mixed(draws: int) -> Table:
+    """Return how often the summary's intervals hold the truth, from 50 random labels and 100 asked ones together."""
+    columns: dict[str, list[object]] = {
+        name: [] for name in ("crowd", "accuracy", "shown", "held", "shares held", "naive")
+    }
+    for name in MIXED:
+        votes, truth = crowd(name)
+        names, method = votes.object_ids.tolist(), MajorityVote()
+        true = np.array([truth[i] for i in names], dtype=object)
+        answers, place = method.solve(votes).labels(), {i: k for k, i in enumerate(names)}
+        accuracy = float(np.mean(answers == true))
+        shares = [float(np.mean(true == label)) for label in votes.classes.tolist()]
+        found = []
+        for seed in range(draws):
+            rng = np.random.default_rng(seed)
+            random = {i: truth[i] for i in rng.choice(names, 50, replace=False).tolist()}
+            asked = method.solve(votes, random).ask(min(100, len(names) - 50)).to_frame()
+            asked["label"] = [truth[i] for i in asked["object"]]
+            drawn = pd.DataFrame({"object": list(random), "label": list(random.values())})
+            summary = method.solve(votes, pd.concat([drawn, asked])).summary(method)
+            score, classes = summary.held_out, summary.classes
+            low, high = score.interval
+            limits = zip(classes["low"], shares, classes["high"], strict=True)
+            every = random | dict(zip(asked["object"], asked["label"], strict=True))
+            given = answers[[place[i] for i in every]]
+            naive = float(np.mean(given == np.array(list(every.values()), dtype=object)))
+            found.append(
+                [
+                    score.accuracy,
+                    low <= accuracy <= high,
+                    np.mean([one <= share <= other for one, share, other in limits]),
+                    naive,
+                ]
+            )
+        values = [name, accuracy, *np.mean(found, axis=0).tolist()]
+        for key, value in zip(columns, values, strict=True):
+            columns[key].append(value)
+    return Table(columns)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -214,7 +261,7 @@ def main() -> int:
     parser.add_argument(
         "--repeats", type=int, default=4, help="repeats per crowd of the learning curves"
     )
-    parser.add_argument("--only", default="coverage,labels,votes,share", help="which parts")
+    parser.add_argument("--only", default="coverage,labels,votes,share,mixed", help="which parts")
     parser.add_argument("--markdown", action="store_true", help="print tables for a page")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -239,6 +286,9 @@ def main() -> int:
             "The share of a class from 50 labels: root mean square error, and length of the interval"
         )
         show(shares(50, 200), given.markdown)
+    if "mixed" in parts:
+        print("50 random and 100 asked labels together: intervals of the summary")
+        show(mixed(40), given.markdown)
     return 0 if fine else 1
 
 

@@ -27,11 +27,13 @@ class Table:
     """
 
     columns: Mapping[str, Sequence[Any]]
+    note: str = ""  # a sentence that is shown below
 
     @classmethod
-    def of(cls, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    def of(cls, heads: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> Table:
         """Return the table that has these rows."""
-        return cls({head: [row[place] for row in rows] for place, head in enumerate(heads)})
+        columns = {head: [row[place] for row in rows] for place, head in enumerate(heads)}
+        return cls(columns, note)
 
     def __getitem__(self, name: str) -> Sequence[Any]:
         if name not in self.columns:
@@ -43,7 +45,7 @@ class Table:
 
     def select(self, *names: str) -> Table:
         """Return the table with some of its columns, in this order."""
-        return Table({name: self[name] for name in names})
+        return Table({name: self[name] for name in names}, self.note)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return the rows as dicts."""
@@ -100,9 +102,8 @@ class Table:
                 c.rjust(widths[n]) if right[n] else c.ljust(widths[n]) for n, c in cells.items()
             ).rstrip()
 
-        return "\n".join(
-            [line(heads), *(line({n: texts[n][i] for n in texts}) for i in range(len(self)))]
-        )
+        rows = (line({n: texts[n][i] for n in texts}) for i in range(len(self)))
+        return "\n".join([line(heads), *rows, *([self.note] if self.note else [])])
 
     def _repr_html_(self) -> str:
         heads = "".join(f"<th>{escape(printable(name))}</th>" for name in self._shown)
@@ -110,7 +111,9 @@ class Table:
             "".join(f"<td>{escape(_text(value))}</td>" for value in row.values())
             for row in Table(self._shown).rows()
         )
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in rows)}</tbody></table>"
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{note}"
 
 
 def first_rows(table: Table, what: str, most: int = 20) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ec3learn import METHODS, DawidSkene, MajorityVote, Votes, WeightedVote, compare
-from ec3learn.diagnosis import held_out, judge
+from ec3learn.diagnosis import cross_validate, judge
 
 
 def noisy_votes(n=120, seed=0):
@@ -45,7 +45,7 @@ def test_each_method_is_cross_validated_on_the_same_known_labels():
     compared = compare(votes, known, methods)
     rows = {row["method"]: row for row in compared.table.rows()}
     for name in ("majority", "ds"):
-        score = held_out(compared.answers[name], methods[name])
+        score = cross_validate(compared.answers[name], methods[name])
         assert (rows[name]["correct"], rows[name]["low"], rows[name]["high"]) == (
             score.accuracy,
             *score.interval,

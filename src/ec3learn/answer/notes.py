@@ -17,6 +17,7 @@ CONSTANT = "constant"  # voters that always say the same
 NO_BETTER_THAN_CHANCE = (
     "no better than chance"  # voters that agree with the answer as often as random votes would
 )
+CHOSEN_LABELS = "chosen labels"  # known or true labels that were not drawn at random
 NOT_JUDGED = "not judged"  # true labels that judge nothing
 NOT_CONVERGED = "not converged"  # the solver stopped early
 ONE_CLASS = "one class"  # all objects got the same class

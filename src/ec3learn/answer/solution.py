@@ -76,6 +76,9 @@ class Solution(Details):
     index: Array | None = None  # the distinct row of each object; None: its own
     object_ids: Array | None = None
     known: KnownLabels | None = None
+    label_chances: Array | None = (
+        None  # of known labels by object, as `diagnosis.labels` reads them
+    )
     unanswered_rows: Array | None = None
     notes: tuple[Note, ...] = ()  # those of the method
     trust: Trust | None = None  # how far class probabilities from elsewhere are trusted

@@ -12,13 +12,14 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import diagnosis
-from .._checks import InputError, require_choice
+from .._checks import require_choice
 from .._table import Table
 from .._typing import Array
 from ..algebra.linear import normalised
 from ..answer.extension import extended
 from ..answer.notes import Note
 from ..answer.solution import Solution, mass_classes
+from ..diagnosis.score import not_judged
 from ..diagnosis.summary import Summary, notes_of
 from ..report.page import write_report
 from ..votes import Votes
@@ -196,14 +197,13 @@ class Consensus:
         Parameters
         ----------
         truth : array with missing values, dict of object -> label, or pair (objects, labels)
-            The true labels. `ec3learn.diagnosis.judge` has more measures of the same.
+            The true labels. `ec3learn.diagnosis.judge` has more measures of the same. Labels that
+            were chosen because they were hard are refused.
         """
-        found = diagnosis.judge(self, truth)
-        if found is None:
-            raise InputError(
-                "truth", "must hold a label that the method was not given", came="none"
-            )
-        return found.consensus.accuracy
+        score = diagnosis.judge(self, truth)
+        if score is None:
+            raise not_judged(self, truth)
+        return score.accuracy
 
     def extend(self, votes: Votes, prior: Any = None) -> Consensus:
         """Answer for new objects without solving again.

@@ -9,7 +9,6 @@ from .correlation import effective_voters, error_correlation
 from .doubts import bias_of, by_trouble, doubts
 from .estimate import estimate
 from .explanation import Explanation, explain
-from .held_out import drop_one_auc, held_out, judge
 from .metrics import (
     cohen_kappa,
     kappa,
@@ -20,6 +19,7 @@ from .metrics import (
     quality,
 )
 from .pairs import pairs, without
+from .score import cross_validate, judge
 from .summary import summarise
 from .voters import confusion_of, skills, voters
 
@@ -34,14 +34,13 @@ __all__ = [
     "cohen_kappa",
     "confusion_of",
     "contested",
+    "cross_validate",
     "doubts",
-    "drop_one_auc",
     "effective_voters",
     "error_correlation",
     "estimate",
     "explain",
     "fleiss_kappa",
-    "held_out",
     "judge",
     "kappa",
     "kappas",

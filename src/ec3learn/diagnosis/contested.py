@@ -10,6 +10,7 @@ are best in proportion to the spread of the answer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..votes import Votes, group_ballot, n_alike, only_rows, votes_on
 from ..votes.labels import plain
 from ..votes.prior import log_shares
 from .explanation import class_tally_of, tally_of, tally_text, why_contested
-from .held_out import given_labels
+from .labels import taught_labels
 from .metrics import row_weights, votes_per_row
 
 Goal = Literal["label", "vote", "share"]
@@ -91,26 +92,28 @@ def contested(outcome: Solved, n: int = 10, *, distinct: bool = True) -> Table:
     spoken = [votes_on(votes, i) for i in objects]
     columns["votes"] = [tally_text(tally_of(said, votes.models)) for said in spoken]
     columns["alike"] = [round(n) for n in n_alike(votes)[rows].tolist()]
-    nothing = (
-        np.zeros(len(rows), dtype=bool)
-        if outcome.unanswered_rows is None
-        else outcome.unanswered_rows[rows]
-    )
-    graded = [any(votes.models[m].kind == "grader" for m in said) for said in spoken]
-    tallies, decided_by = (
-        [class_tally_of(said, votes) for said in spoken],
-        _decided_by(outcome, votes, rows),
-    )
-    for i, margin in enumerate(columns["margin"]):
-        if margin < TIED and len(tallies[i]) > 1:
-            decided_by[i] = COMMON
-    columns["why"] = [
-        f"it has {outcome.lacking}"
-        if nothing[i]
-        else why_contested(tallies[i], label, decided_by[i], graded=graded[i])
-        for i, label in enumerate(columns["label"])
-    ]
+    columns["why"] = _why(outcome, votes, rows, spoken)
     return Table(columns)
+
+
+def _why(
+    outcome: Solution, votes: Votes, rows: Array, spoken: Sequence[Mapping[int, Any]]
+) -> list[str]:
+    """In a few words, why the answers of some objects are as they are."""
+    nothing, margins = outcome.unanswered_rows, outcome.row_margin[rows]
+    texts = []
+    for row, said, margin, decides in zip(
+        rows, spoken, margins, _decided_by(outcome, votes, rows), strict=True
+    ):
+        if nothing is not None and nothing[row]:
+            texts.append(f"it has {outcome.lacking}")
+            continue
+        tally = class_tally_of(said, votes)
+        graded = any(votes.models[m].kind == "grader" for m in said)
+        decides = COMMON if margin < TIED and len(tally) > 1 else decides
+        label = plain(outcome.classes[outcome.row_classes[row]])
+        texts.append(why_contested(tally, label, decides, graded=graded))
+    return texts
 
 
 def _closest(outcome: Solution, n: int, distinct: bool) -> tuple[list[int], Array]:
@@ -169,27 +172,29 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
         objects come by the chance that their answer is wrong, which known labels show for each
         class. "vote": one vote more from a voter like the others; objects with few votes come
         earlier. "share": true labels to estimate the shares of classes or the accuracy with
-        `estimate`; objects are drawn at random, unsure ones with a larger chance.
+        `estimate`; objects are drawn at random, unsure ones with a larger chance. Those drawn
+        that have a label already come with it, and are not counted in `n`.
     random_state : int, Generator or None
         Seeds the draws of "share".
 
     Returns
     -------
     Table
-        object; label and confidence of the answer; votes, how many it has; and gain, by which
-        objects are sorted: the chance that the answer is wrong, less for objects with many votes
-        ("vote"), and for the second and further of objects that have the same votes. Known labels
-        change that chance class by class. For "share" instead: chance, the chance that the object
-        had to be drawn. Objects with known labels are left out.
+        object; label, to be filled in; answer, its confidence, votes (how many there are) and why
+        the answer is as it is; gain, by which objects are sorted: the chance that the answer is
+        wrong, less for objects with many votes ("vote"), and for the second and further of objects
+        that have the same votes, where known labels change that chance class by class; for "share"
+        instead: chance, the chance that the object had to be drawn; and goal. Filled in, the table
+        may be passed wherever known labels may: it says how its objects were found.
 
     Examples
     --------
     >>> from ec3learn import DawidSkene, Votes
     >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [0, None, 1, 0, None]})
-    >>> DawidSkene().solve(votes).ask(2).select("object", "label", "votes")
-    object  label  votes
-         4      1      2
-         3      1      3
+    >>> DawidSkene().solve(votes).ask(2).select("object", "answer", "why")
+    object  answer  why
+         4       1  the votes are split: 1 of 2 said 1
+         3       1  the votes are split: 2 of 3 said 1
     """
     outcome = solution_of(outcome)
     require_integer("n", n, 1)
@@ -197,26 +202,37 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
     require_seed("random_state", random_state)
     votes = outcome.require_votes("ask")
     cast = votes_per_row(votes, np.diff(group_ballot(votes).indptr) > 0)
-    candidates = np.flatnonzero(~given_labels(outcome))
-    row_of = candidates if outcome.index is None else outcome.index[candidates]
+    known = taught_labels(outcome).codes
+    gains: Array | None = None
+    chances: Array | None = None
     if goal == "share":
-        chance = _chances(outcome, row_of, n)
-        drawn = _drawn(chance, np.random.default_rng(random_state))
-        chosen, last = candidates[drawn], {"chance": chance[drawn].tolist()}
+        chance = _chances(outcome, known < 0, n)
+        chosen = _drawn(chance, known < 0, np.random.default_rng(random_state))
+        chances = chance[chosen]
     else:
+        candidates = np.flatnonzero(known < 0)
+        row_of = candidates if outcome.index is None else outcome.index[candidates]
         gain = chance_wrong(outcome)[row_of] / _place_in_row(row_of) ** DISCOUNT
         if goal == "vote":
             gain = gain / np.maximum(cast[row_of], 1.0) ** DISCOUNT
         best = np.argsort(-gain, kind="stable")[:n]
-        chosen, last = candidates[best], {"gain": gain[best].tolist()}
-    rows = chosen if outcome.index is None else outcome.index[chosen]
-    columns = {
-        "object": [outcome.name_of(int(i)) for i in chosen],
-        "label": [plain(outcome.classes[z]) for z in outcome.row_classes[rows]],
-        "confidence": outcome.row_proba[rows].max(axis=1, initial=0.0).tolist(),
-        "votes": [round(float(number)) for number in cast[rows]],
-    }
-    return Table(columns | last)
+        chosen, gains = candidates[best], gain[best]
+    rows, nothing = chosen if outcome.index is None else outcome.index[chosen], [None] * len(chosen)
+    labels = [plain(label) for label in outcome.classes]
+    spoken = [votes_on(votes, i) for i in chosen.tolist()]
+    return Table(
+        {
+            "object": [outcome.name_of(i) for i in chosen.tolist()],
+            "label": [None if z < 0 else labels[z] for z in known[chosen]],
+            "answer": [labels[z] for z in outcome.row_classes[rows]],
+            "confidence": outcome.row_proba[rows].max(axis=1, initial=0.0).tolist(),
+            "votes": [round(float(number)) for number in cast[rows]],
+            "why": _why(outcome, votes, rows, spoken),
+            "gain": nothing if gains is None else gains.tolist(),
+            "chance": nothing if chances is None else chances.tolist(),
+            "goal": [goal] * len(chosen),
+        }
+    )
 
 
 def chance_wrong(outcome: Solution) -> Array:
@@ -248,26 +264,28 @@ def _place_in_row(row_of: Array) -> Array:
     return place
 
 
-def _chances(outcome: Solution, row_of: Array, n: int) -> Array:
-    """Return the chance of each candidate to be drawn; they add up to n, and none is above 1."""
-    spread = np.sqrt(np.maximum(1 - (outcome.row_proba[row_of] ** 2).sum(axis=1), 0.0))
-    total, n_all = float(spread.sum()), len(row_of)
-    by_spread = spread / total if total > 0 else np.full(n_all, 1 / max(n_all, 1))
-    wanted = EVEN / max(n_all, 1) + (1 - EVEN) * by_spread
-    chance, n = np.zeros(n_all), min(n, n_all)
-    certain = np.zeros(n_all, dtype=bool)
+def _chances(outcome: Solution, unlabelled: Array, n: int) -> Array:
+    """The chance of each object to be drawn: those of the objects without a label add up to n, and none is above 1."""
+    spread = outcome.expand(np.sqrt(np.maximum(1 - (outcome.row_proba**2).sum(axis=1), 0.0)))
+    wanted = EVEN + (1 - EVEN) * spread / max(float(spread.mean()), 1e-300)
+    n, certain = min(n, int(unlabelled.sum())), np.zeros(len(wanted), dtype=bool)
+    chance = np.zeros(len(wanted))
     while n > 0:
-        rest = n - certain.sum()
-        chance = np.where(certain, 1.0, rest * wanted / max(float(wanted[~certain].sum()), 1e-300))
+        rest = float(wanted[unlabelled & ~certain].sum())
+        factor = (n - (certain & unlabelled).sum()) / max(rest, 1e-300)
+        chance = np.where(certain, 1.0, factor * wanted)
         if (chance <= 1 + 1e-12).all():
             break
         certain |= chance > 1
     return np.minimum(chance, 1.0)
 
 
-def _drawn(chance: Array, rng: np.random.Generator) -> Array:
-    """Draw objects with these chances, as many as they add up to (systematic sampling in random order)."""
-    order: Array = rng.permutation(len(chance))
-    ends = np.cumsum(chance[order])
-    marks = rng.random() + np.arange(round(float(ends[-1])) if len(ends) else 0)
-    return np.sort(order[np.minimum(np.searchsorted(ends, marks, side="right"), len(ends) - 1)])
+def _drawn(chance: Array, unlabelled: Array, rng: np.random.Generator) -> Array:
+    """Draw objects with these chances (systematic sampling in random order), apart from them those that have a label."""
+    drawn = []
+    for objects in (np.flatnonzero(unlabelled), np.flatnonzero(~unlabelled)):
+        order = rng.permutation(objects)
+        ends = np.cumsum(chance[order])
+        marks = np.arange(rng.random(), ends[-1].round(9) if len(ends) else 0.0)
+        drawn.append(order[np.minimum(np.searchsorted(ends, marks, side="right"), len(ends) - 1)])
+    return np.sort(np.concatenate(drawn))

@@ -40,6 +40,7 @@ from ..votes import (
 )
 from ..votes.encoding import known_codes
 from ..votes.layout import Stores, entries_of_votes
+from .labels import Labels
 from .metrics import are_counts, counted_votes, require_votes, votes_per_row
 from .voters import labelled_rows
 
@@ -80,7 +81,11 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     require_votes(votes)
     given, votes = votes, counted_votes(votes)
     if known is not None:
-        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        codes = (
+            known.codes
+            if isinstance(known, Labels)
+            else known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        )
         n_labels = count_labels(given, codes)
         if n_labels < LEAST_LABELS:
             remedy = f"Leave {arg('known')} out to measure without labels."

@@ -31,9 +31,8 @@ from .._table import Table
 from .._text import arg
 from .._typing import Array
 from ..answer.solution import Solution, Solved, solution_of
-from ..votes.encoding import known_codes
 from ..votes.labels import Label, plain
-from .held_out import given_labels
+from .labels import HARD, Labels, given_labels, label_weights, read_labels
 from .metrics import are_counts, given_weights, wilson_interval
 from .voters import ballots
 
@@ -70,7 +69,9 @@ def estimate(
     label : label
         The class; all classes by default.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
-        True labels of objects that were drawn at random.
+        True labels of objects that were drawn at random. The table that `ask` made, with labels,
+        says by itself how they were drawn. Labels that were chosen estimate nothing: the table is
+        empty then, and says so.
     voters : bool
         Estimate the accuracy of each voter too, on the objects that it voted on, where it voted on
         10 labelled ones.
@@ -111,12 +112,12 @@ def estimate(
     names = [plain(name) for name in outcome.classes]
     if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))
-    codes, times, given = (
-        _labels_to_learn_from(outcome, known),
-        _times(outcome),
-        given_labels(outcome),
-    )
-    chances = None if chance is None else _chances(outcome, chance, codes)
+    times, given = _times(outcome), given_labels(outcome)
+    labels = _labels_to_learn_from(outcome, known, chance)
+    weights = label_weights(outcome, labels)
+    if weights is None:
+        return Table.of(COLUMNS, [], f"{HARD}.")
+    codes, uneven = np.where(weights > 0, labels.codes, -1), (labels.chances > 0).any()
     rows: list[list[Any]] = []
     wanted = names if label is None else [label]
     for measure, right, sure, among in _questions(
@@ -129,18 +130,13 @@ def estimate(
         if len(labelled) < LEAST_LABELS:
             continue
         y = right[labelled].astype(np.float64)
-        if chances is None:
-            found = prediction_powered(y, sure[labelled], sure[rest], times[rest])
-            beside: list[float | None] = [float(y.mean()), *wilson_interval(float(y.sum()), len(y))]
+        beside: list[float | None] = [None, None, None]
+        if uneven:
+            everyone = np.repeat(sure[among & ~given], times[among & ~given])
+            found = by_chances(y, sure[labelled], 1 / weights[labelled], everyone)
         else:
-            open_to_draw = among & ~given
-            found = by_chances(
-                y,
-                sure[labelled],
-                chances[labelled],
-                np.repeat(sure[open_to_draw], times[open_to_draw]),
-            )
-            beside = [None, None, None]
+            found = prediction_powered(y, sure[labelled], sure[rest], times[rest])
+            beside = [float(y.mean()), *wilson_interval(float(y.sum()), len(y))]
         n_settled, n_all = float(times[settled].sum()), float(times[among].sum())
         n_so = float(times[settled] @ right[settled])
         numbers = [
@@ -149,6 +145,31 @@ def estimate(
         ]
         rows.append([measure, *numbers, len(y), round(found.worth)])
     return Table.of(COLUMNS, rows)
+
+
+def class_shares(outcome: Solution, labels: Labels, proba: Array | None = None) -> list[Estimate]:
+    """The share of each class by labels that the answer was given; empty if they do not show it.
+
+    `proba` are class probabilities in which no label has a part in those of its own object. Without
+    them the labels count alone.
+    """
+    weights = label_weights(outcome, labels)
+    if weights is None or not are_counts(given_weights(outcome)):
+        return []
+    times = _times(outcome)
+    labelled = np.repeat(np.arange(len(times)), np.where(weights > 0, times, 0))
+    if len(labelled) < LEAST_LABELS:
+        return []
+    sure = np.zeros((len(times), len(outcome.classes))) if proba is None else proba
+    rest, everyone = weights <= 0, np.repeat(np.arange(len(times)), times)
+    found = []
+    for z in range(len(outcome.classes)):
+        y, f = (labels.codes[labelled] == z).astype(np.float64), sure[labelled, z]
+        if (labels.chances > 0).any():
+            found.append(by_chances(y, f, 1 / weights[labelled], sure[everyone, z]))
+        else:
+            found.append(prediction_powered(y, f, sure[rest, z], times[rest]))
+    return found
 
 
 def _times(outcome: Solution) -> Array:
@@ -165,50 +186,46 @@ def _times(outcome: Solution) -> Array:
     return weights.astype(np.int64)
 
 
-def _labels_to_learn_from(outcome: Solution, known: Any) -> Array:
-    """Return the class of each object by labels that the answer was made without, -1 for none."""
+def _labels_to_learn_from(outcome: Solution, known: Any, chance: Any) -> Labels:
+    """Labels that the answer was made without, and how their objects were drawn."""
     if known is None:
         remedy = "Draw some objects at random, or with ask(goal='share'), and label them."
         raise InputError("known", "must be the labels of some objects", got=None, remedy=remedy)
-    codes = known_codes(known, outcome.classes, outcome.n_objects, outcome.object_ids)
-    if (codes >= 0).sum() < LEAST_LABELS:
-        raise InputError(
-            "known", f"must have at least {LEAST_LABELS} labels", got=int((codes >= 0).sum())
-        )
-    if given_labels(outcome)[codes >= 0].any():
+    labels, given = read_labels(outcome, known), given_labels(outcome)
+    if chance is not None:
+        labels = Labels(labels.codes, _chances(outcome, chance, labels.codes))
+    # A draw may hold objects whose labels were known before; others taught the answer.
+    if (given & (labels.codes >= 0) & ~(labels.chances > 0)).any():
         raise InputError(
             "known",
             "must be labels that the answer was made without",
             came="some that it was given",
             remedy="Solve without them, or pass others.",
         )
-    return codes
+    labels = labels.only(~given)
+    n_labels = int(_times(outcome) @ (labels.codes >= 0))
+    if n_labels < LEAST_LABELS:
+        raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels)
+    return labels
 
 
 def _chances(outcome: Solution, chance: Any, codes: Array) -> Array:
-    """Return the chance of each object to be drawn; NaN for objects without one, which must have no label."""
-    given = (
+    """The chance of each labelled object to be drawn."""
+    by_name = (
         dict(zip(chance["object"], chance["chance"], strict=True))
         if isinstance(chance, Table)
         else chance
     )
-    if not isinstance(given, Mapping):
+    if not isinstance(by_name, Mapping):
         raise InputTypeError(
-            "chance", "must be the table that ask made, or a dict of object -> number", got=given
+            "chance", "must be the table that ask made, or a dict of object -> number", got=chance
         )
-    chances = np.array(
-        [
-            given.get(outcome.name_of(i), np.nan) if codes[i] >= 0 else np.nan
-            for i in range(len(codes))
-        ],
-        dtype=float,
-    )
-    bad = np.flatnonzero((codes >= 0) & ~((chances > 0) & (chances <= 1)))
-    if len(bad):
-        must = f"must have a number above 0 and at most 1 for every labelled object, as in the column {arg('chance')} of ask"
-        raise InputError(
-            "chance", must, came=f"{chances[bad[0]]} for {outcome.name_of(int(bad[0]))!r}"
-        )
+    chances = np.full(len(codes), np.nan)
+    for i in np.flatnonzero(codes >= 0).tolist():
+        chances[i] = by_name.get(outcome.name_of(i), np.nan)
+        if not 0 < chances[i] <= 1:
+            must = f"must have a number above 0 and at most 1 for every labelled object, as in the column {arg('chance')} of ask"
+            raise InputError("chance", must, came=f"{chances[i]} for {outcome.name_of(i)!r}")
     return chances
 
 

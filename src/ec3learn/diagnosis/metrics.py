@@ -13,14 +13,13 @@ from scipy.stats import binomtest, norm
 
 from .._checks import InputTypeError
 from .._typing import Array
-from ..algebra.linear import evenly, sample_rows
+from ..algebra.linear import sample_rows
 from ..algebra.membership import membership
 from ..answer.extension import matching_labels
 from ..answer.rule import mean_votes
 from ..answer.solution import Solution, Solved, solution_of, top_classes
 from ..votes import Votes, as_class_votes, hardened, has_graders, only_rows
 
-MOST_RANKED = 200_000  # objects that the AUC is measured on, evenly spaced: ranking a million takes longer than all the rest
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
 Z95 = float(norm.ppf(0.975))
 UNLIKELY = 0.05  # a p-value below which a difference is not put down to chance
@@ -128,7 +127,17 @@ class Majority:
     @property
     def tied(self) -> Array:
         """Return the rows on which two classes or more have the most votes."""
-        return (self.proba >= self.proba.max(axis=1, keepdims=True) - 1e-9).sum(axis=1) > 1
+        return self._most_votes.sum(axis=1) > 1
+
+    def share_right(self, rows: Array, truth: Array) -> Array:
+        """How far the vote on some rows is right: tied classes share."""
+        most = self._most_votes[rows]
+        right = most[np.arange(len(rows)), truth] & (self.classes[rows] >= 0)
+        return right / most.sum(axis=1)
+
+    @property
+    def _most_votes(self) -> Array:
+        return self.proba >= self.proba.max(axis=1, keepdims=True) - 1e-9
 
 
 def majority(outcome: Solved) -> Majority | None:
@@ -188,6 +197,8 @@ class Quality:
     """How good one answer is."""
 
     accuracy: float
+    confidence: float  # the mean probability of the labels
+    log_loss: float  # of the probabilities, none below 1e-12
     f_score: float  # averaged over classes
     auc: float | None  # the mean over classes; None where only one occurs
     calibration: list[
@@ -196,7 +207,9 @@ class Quality:
     calibration_error: float  # the mean gap between confidence and the share that is right
 
 
-def quality(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality:
+def quality(
+    proba: Array, labels: Array, truth: Array, weight: Array, right: Array | None = None
+) -> Quality:
     """Judge class probabilities and labels by the true classes.
 
     Parameters
@@ -207,15 +220,23 @@ def quality(proba: Array, labels: Array, truth: Array, weight: Array) -> Quality
         The number of the class that each object got, and of the one it has.
     weight : array of shape (n_objects,)
         How many objects each counts for.
+    right : array of shape (n_objects,)
+        How far each label is right, where that is not all or nothing.
     """
-    right, n = labels == truth, float(weight.sum())
+    right, n = labels == truth if right is None else right, float(weight.sum())
     bins = calibration(proba.max(axis=1), right, weight)
     error = sum(n * abs(sure - share) for sure, share, n in bins) / n
-    some = evenly(len(truth), MOST_RANKED)
-    f_score = macro_f(labels, truth, proba.shape[1], weight)
-    several = len(np.unique(truth[some][weight[some] > 0])) > 1
-    auc = mean_auc(proba[some], truth[some], weight[some]) if several else None
-    return Quality(float(weight @ right) / n, f_score, auc, bins, float(error))
+    several = len(np.unique(truth[weight > 0])) > 1
+    sure = proba[np.arange(len(labels)), labels]
+    return Quality(
+        accuracy=float(weight @ right) / n,
+        confidence=float(weight @ sure) / n,
+        log_loss=log_loss(proba, truth, weight),
+        f_score=macro_f(labels, truth, proba.shape[1], weight),
+        auc=mean_auc(proba, truth, weight) if several else None,
+        calibration=bins,
+        calibration_error=float(error),
+    )
 
 
 def mean_auc(proba: Array, truth: Array, weight: Array | None = None) -> float:
@@ -329,9 +350,10 @@ class Difference:
 
     @classmethod
     def of(cls, first: Array, second: Array, weight: Array) -> Difference:
-        """Count from which objects each answer is right on."""
+        """Count from how far each answer is right on each object."""
         return cls(
-            round(float(weight @ (first & ~second))), round(float(weight @ (second & ~first)))
+            round(float(weight @ (first * (1.0 - second)))),
+            round(float(weight @ (second * (1.0 - first)))),
         )
 
     @property

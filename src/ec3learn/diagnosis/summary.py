@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,8 +21,19 @@ from ..votes.labels import plain
 from .contested import CLOSE, close_calls
 from .correlation import erring_voters
 from .doubts import ALWAYS, NO_BETTER, WORSE, bias_of, by_trouble, doubts
-from .held_out import HeldOut, Judgement, Solver, held_out, judge
-from .metrics import Majority, changed_rows, is_majority, majority, open_rows, row_weights
+from .estimate import LEAST_LABELS, Estimate, class_shares, estimate
+from .labels import HARD, given_labels, label_weights, read_labels, taught_labels
+from .metrics import (
+    Majority,
+    are_counts,
+    changed_rows,
+    given_weights,
+    is_majority,
+    majority,
+    open_rows,
+    row_weights,
+)
+from .score import Score, Solver, cross_fit, enough_known, judge, score_of_hidden
 from .voters import voters
 
 FIRST = (
@@ -37,16 +49,14 @@ class Summary:
     method: str
     n_objects: int  # by their weights
     n_distinct: int  # rows
-    classes: Table  # class and share, the share of the objects that got it
+    classes: Table  # class; share, the share of the objects that got it; and where labels show it, the true share as estimated, with low and high
     voters: Table  # as `Consensus.voters` has them, those in trouble first
     contested: float  # the share of objects that are close calls
     changed: (
         float | None
     )  # the share of labels, of those not held fixed, that differ from the majority vote's, if it is another
-    held_out: (
-        HeldOut | None
-    )  # how often the method is right on known labels that were hidden from it
-    judged: Judgement | None  # how good the answer is by true labels that the method was not given
+    held_out: Score | None  # how often the method is right on known labels that were hidden from it
+    judged: Score | None  # how good the answer is by true labels that the method was not given
     notes: tuple[
         Note, ...
     ]  # what to be careful about: the notes of the consensus, and what known and true labels show
@@ -152,8 +162,10 @@ def summarise(
     consensus, outcome = outcome, solution_of(outcome)
     votes = outcome.require_votes("summary")
     facts = _Facts(outcome)
-    score = None if method is None or fast else held_out(outcome, method)
+    score, shares = _by_known(outcome, None if fast else method)
     judged = None if truth is None else judge(outcome, truth)
+    if judged is not None:
+        shares = _by_truth(outcome, truth) or shares
     found = notes_of(outcome, fast=True) if fast else consensus.notes
     notes = [note for note in found if note.kind != kinds.DISTINCT_ROWS]  # these are counted above
     notes += [
@@ -165,6 +177,9 @@ def summarise(
     if truth is not None and judged is None:
         text = "All true labels belong to objects whose labels the method was given, so nothing is judged by them."
         notes.append(Note(kinds.NOT_JUDGED, text))
+    chosen = [taught_labels(outcome), read_labels(outcome, truth, "truth")]
+    if any(label_weights(outcome, labels) is None for labels in chosen):
+        notes.append(Note(kinds.CHOSEN_LABELS, f"{HARD}."))
     weight = facts.weight
     sums = np.bincount(outcome.row_classes, weights=weight, minlength=len(outcome.classes))
     return Summary(
@@ -175,6 +190,7 @@ def summarise(
             {
                 "class": [plain(label) for label in outcome.classes],
                 "share": normalised(sums.astype(np.float64)).tolist(),
+                **_columns(shares),
             }
         ),
         by_trouble(outcome),
@@ -184,6 +200,32 @@ def summarise(
         judged,
         tuple(dict.fromkeys(notes)),
     )
+
+
+def _by_known(outcome: Solution, method: Solver | None) -> tuple[Score | None, list[Estimate]]:
+    """What known labels say of the answer and of the shares of the classes, with `method` by cross-validation."""
+    labels = taught_labels(outcome)
+    if not labels.any:
+        return None, []
+    if method is None or not enough_known(outcome):
+        return None, class_shares(outcome, labels)
+    proba, classes = cross_fit(outcome, method)
+    return score_of_hidden(outcome, proba, classes), class_shares(outcome, labels, proba)
+
+
+def _by_truth(outcome: Solution, truth: Any) -> list[Estimate]:
+    """What labels that the method was not given say of the shares of the classes."""
+    labels = read_labels(outcome, truth, "truth").only(~given_labels(outcome))
+    if not are_counts(given_weights(outcome)) or labels.n < LEAST_LABELS:
+        return []
+    rows = list(estimate(outcome, None, labels).rows())[: len(outcome.classes)]
+    return [Estimate(row["value"], row["low"], row["high"], row["worth"]) for row in rows]
+
+
+def _columns(shares: Sequence[Estimate]) -> dict[str, list[float]]:
+    """Estimated shares as columns; none where there are none."""
+    heads = {"estimate": "value", "low": "low", "high": "high"} if shares else {}
+    return {head: [getattr(share, name) for share in shares] for head, name in heads.items()}
 
 
 def notes_of(outcome: Solution, *, fast: bool = False) -> tuple[Note, ...]:
@@ -350,10 +392,9 @@ def _voter_notes(outcome: Solution) -> list[Note]:
     ]
 
 
-def score_notes(score: HeldOut | Judgement) -> list[Note]:
-    """Return the notes that the majority vote is better, or the answer too sure, by labels that the method did not see."""
-    hidden = isinstance(score, HeldOut)
-    notes = []
+def score_notes(score: Score) -> list[Note]:
+    """The notes that the majority vote is better, or the answer too sure, by labels that the method did not see."""
+    hidden, notes = score.cross_validated, []
     if score.difference is not None and score.difference.second_is_better:
         labels = (
             "known labels that were hidden from the method" if hidden else "the held-out labels"
@@ -369,6 +410,6 @@ def score_notes(score: HeldOut | Judgement) -> list[Note]:
         )
     if score.overconfident:
         labels = "hidden known labels" if hidden else "the held-out labels"
-        text = f"The answer is overconfident: on {labels} the mean confidence is {score.confidence:.3f}, but only"
+        text = f"The answer is overconfident: on {labels} the mean confidence is {score.consensus.confidence:.3f}, but only"
         notes.append(Note(kinds.OVERCONFIDENT, f"{text} {percent(score.accuracy)} are correct."))
     return notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes, entries_of, group_ballot, hardened, only_rows, split_by, votes_per_model
 from ..votes.labels import Label, plain
-from .held_out import true_codes
+from .labels import HARD, Labels, label_weights, read_labels, taught_labels
 from .metrics import counted_votes, normalised_mutual_information, row_weights, wilson_interval
 
 CHANCE = 0.0455  # that a fair voter is said to lean: two standard deviations
@@ -103,9 +103,11 @@ def voters(outcome: Solved, known: Any = None) -> Table:
         for name, values in _voter_facts(cast, outcome).items():
             for m, value in zip(cast.voters.tolist(), values, strict=True):
                 columns[name][m] = value
-    codes = _label_codes(outcome, known)
-    if (codes >= 0).any():
-        labelled, row_codes = labelled_rows(votes, codes)
+    labels = _labels_for_voters(outcome, known)
+    weights = label_weights(outcome, labels)
+    if weights is not None and weights.any():
+        worth = float(weights.sum() ** 2 / (weights @ weights) / (weights > 0).sum())
+        labelled, row_codes = labelled_rows(votes, labels.codes, weights)
         for cast in ballots(labelled, outcome.classes):
             right = cast.sums(cast.classes == row_codes[cast.rows])
             for m, hits, n in zip(
@@ -113,7 +115,7 @@ def voters(outcome: Solved, known: Any = None) -> Table:
             ):
                 if n > 0:
                     columns["labels"][m], columns["accuracy"][m] = round(n), hits / n
-                    columns["low"][m], columns["high"][m] = wilson_interval(hits, n)
+                    columns["low"][m], columns["high"][m] = wilson_interval(hits * worth, n * worth)
     clusterings = np.flatnonzero(~votes.models.is_voter).tolist()
     counts = contingency(outcome) if clusterings else sparse.csr_array((0, 0))
     for m in clusterings:
@@ -123,7 +125,7 @@ def voters(outcome: Solved, known: Any = None) -> Table:
         if covered > 0:
             columns["purity"][m] = float(own.max(axis=1).sum()) / covered
             columns["nmi"][m] = normalised_mutual_information(own)
-    return Table(columns)
+    return Table(columns, f"{HARD}." if weights is None else "")
 
 
 def _voter_facts(cast: Ballots, outcome: Solution) -> dict[str, list[Any]]:
@@ -190,10 +192,11 @@ def skills(outcome: Solved, known: Any = None) -> Table:
     """
     outcome = solution_of(outcome)
     votes = counted_votes(outcome.require_votes("skills"))
-    codes = _label_codes(outcome, known)
+    labels_known = _labels_for_voters(outcome, known)
+    weights = label_weights(outcome, labels_known)
     proba = outcome.row_proba
-    if (codes >= 0).any():
-        votes, codes = labelled_rows(votes, codes)
+    if weights is not None and weights.any():
+        votes, codes = labelled_rows(votes, labels_known.codes, weights)
         proba = np.eye(len(outcome.classes))[codes]
     rows: list[list[Any]] = []
     labels = [plain(label) for label in outcome.classes]
@@ -216,7 +219,7 @@ def skills(outcome: Solved, known: Any = None) -> Table:
                         *specificity,
                     ]
                 )
-    return Table.of(SKILL_COLUMNS, rows)
+    return Table.of(SKILL_COLUMNS, rows, f"{HARD}." if weights is None else "")
 
 
 def _share(part: float, whole: float) -> tuple[float | None, float | None, float | None]:
@@ -226,11 +229,9 @@ def _share(part: float, whole: float) -> tuple[float | None, float | None, float
     return (float(part / whole), *wilson_interval(part, whole))
 
 
-def _label_codes(outcome: Solution, known: Any) -> Array:
-    """Return the class of each object by the labels to judge voters by, -1 for none: by default those the method was given."""
-    if known is None and outcome.known is not None:
-        return outcome.expand(outcome.known.codes)
-    return true_codes(outcome, known, "known")
+def _labels_for_voters(outcome: Solution, known: Any) -> Labels:
+    """The labels to judge voters by: by default those the method was given."""
+    return taught_labels(outcome) if known is None else read_labels(outcome, known)
 
 
 def confusion_of(outcome: Solved, model: str) -> Table:
@@ -347,11 +348,21 @@ def ballots(votes: Votes, classes: Array) -> Iterator[Ballots]:
         yield Ballots(chosen, owner, rows, number[vote_classes], weights, n_answered)
 
 
-def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
-    """Return the votes on the objects with a label, and the label of each of their rows, as the number of a class."""
-    split, row_codes = split_by(votes, codes)
-    rows = np.flatnonzero(row_codes >= 0)
-    return only_rows(split, rows), row_codes[rows]
+def labelled_rows(votes: Votes, codes: Array, weights: Array | None = None) -> tuple[Votes, Array]:
+    """The votes on the objects with a label, and the label of each of their rows, as the number of a class.
+
+    Objects may count by `weights`; those of weight 0 are left out.
+    """
+    if weights is None:
+        weights = (codes >= 0).astype(np.float64)
+    kinds, kind = np.unique(np.column_stack([codes, weights]), axis=0, return_inverse=True)
+    split, row_kind = split_by(votes, np.where(weights > 0, kind.ravel(), -1))
+    rows = np.flatnonzero(row_kind >= 0)
+    row_codes, row_weights = kinds[row_kind[rows]].T
+    labelled = only_rows(split, rows)
+    if (row_weights != 1).any():
+        labelled = replace(labelled, counts=labelled.counts * row_weights)
+    return labelled, row_codes.astype(np.int64)
 
 
 def contingency(outcome: Solution) -> sparse.csr_array:

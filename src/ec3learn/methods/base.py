@@ -33,6 +33,7 @@ from ..answer.rule import KnownLabels, mean_votes
 from ..answer.solution import Answer as Answer
 from ..answer.solution import Details, Solution, no_distribution, unanswered_notes
 from ..consensus import Consensus
+from ..diagnosis.labels import label_chances
 from ..votes import (
     Prior,
     Votes,
@@ -129,6 +130,9 @@ class Method(BaseEstimator):  # type: ignore[misc]
             index=votes.index,
             object_ids=votes.object_ids,
             known=labels,
+            label_chances=None
+            if known is None
+            else label_chances(known, votes.n_objects, votes.object_ids),
             unanswered_rows=frozen(answer.unanswered),
             notes=(
                 *notes,

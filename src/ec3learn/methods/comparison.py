@@ -16,10 +16,11 @@ from .._table import Table
 from .._text import Spelling, count, listed, percent, some
 from .._typing import Array
 from ..consensus import Consensus
-from ..diagnosis import held_out, judge
+from ..diagnosis import cross_validate, judge
 from ..diagnosis.explanation import tally_text
-from ..diagnosis.held_out import LEAST_KNOWN, Score, given_labels
+from ..diagnosis.labels import given_labels
 from ..diagnosis.metrics import object_weights
+from ..diagnosis.score import LEAST_KNOWN, Score
 from ..votes import Votes, n_alike
 from ..votes.labels import plain
 from .base import METHODS, Method, method_of
@@ -38,7 +39,7 @@ class Comparison:
         What each method found.
     seconds : dict of name -> float
         How long each took.
-    scores : dict of name -> HeldOut or Judgement
+    scores : dict of name -> Score
         How often each is right: by true labels where these were given, else cross-validated on
         known labels.
     refused : dict of name -> InputError
@@ -61,7 +62,7 @@ class Comparison:
         """
         usual = (self._codes == self._usual).astype(np.float64) @ self._weight
         correct = {
-            name: (score.accuracy, *score.interval, score.log_loss)
+            name: (score.accuracy, *score.interval, score.consensus.log_loss)
             for name, score in self.scores.items()
         }
         rows = [
@@ -158,7 +159,7 @@ class Comparison:
             lines.append(
                 f"More than a quarter of them differ from the most usual answer on {percent(self.divided)}"
             )
-        lines += [f"{score.found}, with 95 % intervals" for score in list(self.scores.values())[:1]]
+        lines += [f"{score.basis}, with 95 % intervals" for score in list(self.scores.values())[:1]]
         blocks = ["\n".join(lines), str(self.table)]
         disputed = self.disputed()
         if len(disputed):
@@ -312,6 +313,6 @@ def _score(answer: Consensus, method: Method, known: Any, truth: Any, fast: bool
     if known is None or fast:
         return None
     if method.admits_known:
-        return held_out(answer, method)
+        return cross_validate(answer, method)
     by_all = judge(answer, known)
     return by_all if by_all is not None and by_all.n_labels >= LEAST_KNOWN else None

@@ -28,6 +28,7 @@ from ..diagnosis import (
 from ..diagnosis.contested import CLOSE
 from ..diagnosis.correlation import shown_by_labels, shows_correlation
 from ..diagnosis.explanation import tally_of
+from ..diagnosis.labels import HARD, taught_labels
 from ..diagnosis.metrics import changed_rows, is_majority
 from ..diagnosis.summary import Summary
 from ..votes import Votes, votes_on
@@ -108,12 +109,15 @@ def _common_class(subject: Subject, theirs: Array, ours: Array, changed: Array) 
 
 def quality_facts(subject: Subject, summary: Summary | None) -> Facts | None:
     """Return how good the answer is, by labels to judge by and by those the method was given; None without either."""
-    asked, given = subject.true_codes >= 0, _given(subject)
+    asked, given = subject.true_labels.codes >= 0, _given(subject)
     if not asked.any() and given is None:
         return None
+    n_both = round(float(subject.weight @ (asked & subject.given)))
     return {
         "fair": _fair(subject) if asked.any() else None,
-        "n_both": round(float(subject.weight @ (asked & subject.given))),
+        "chosen": f"{HARD}." if subject.chosen else None,
+        "n_both": n_both,
+        "all_both": n_both and not subject.judged.any,
         "given": given,
         "held_out": None if summary is None else summary.held_out,
     }
@@ -121,7 +125,7 @@ def quality_facts(subject: Subject, summary: Summary | None) -> Facts | None:
 
 def _fair(subject: Subject) -> Facts | None:
     """Judge the answer on labels it was not given, beside the majority vote."""
-    found = judge(subject.consensus, subject.truth)
+    found = judge(subject.consensus, subject.judged)
     if found is None:
         return None
     answers = [
@@ -131,7 +135,6 @@ def _fair(subject: Subject) -> Facts | None:
         answers.append(vars(found.majority) | {"name": "Majority vote"})
     return {
         "n": round(found.n_labels),
-        "n_judged": found.n_objects,
         "answers": answers,
         "difference": found.difference,
         "judgement": found,
@@ -174,21 +177,13 @@ def _given(subject: Subject) -> Facts | None:
 
 def trust_facts(subject: Subject) -> Facts | None:
     """Return what the section on trust shows; None for a consensus without votes, or with a single class."""
-    consensus, votes, judged = subject.consensus, subject.votes, subject.judged
+    consensus, votes = subject.consensus, subject.votes
     if votes is None or not subject.has_objects or len(consensus.classes) < 2:
         return None
-    codes = (
-        judged
-        if (judged >= 0).any() or consensus.known is None
-        else consensus.expand(consensus.known.codes)
-    )
-    by_labels = shown_by_labels(votes, codes)
+    labels = subject.judged if subject.judged.any else taught_labels(consensus)
+    by_labels = shown_by_labels(votes, labels.codes)
     is_measured = shows_correlation(votes, by_labels)
-    correlation = (
-        error_correlation(votes, subject.labels(codes) if by_labels else None)
-        if is_measured
-        else None
-    )
+    correlation = error_correlation(votes, labels if by_labels else None) if is_measured else None
     return {
         "calibration": [str(note) for note in consensus.notes if note.kind == CALIBRATION],
         "agreement": _agreement(votes),
@@ -214,7 +209,7 @@ def _agreement(votes: Votes) -> list[Facts]:
 def _estimates(subject: Subject) -> list[Facts]:
     """Return shares and the accuracy from labels that the method did not see; none where they cannot be had."""
     try:
-        return list(estimate(subject.consensus, None, subject.labels(subject.judged)).rows())
+        return list(estimate(subject.consensus, None, subject.judged).rows())
     except InputError:
         return []
 

@@ -11,6 +11,7 @@ from .._typing import Array
 from ..answer.solution import Solution
 from ..diagnosis import by_trouble, doubts, pairs, without
 from ..diagnosis.doubts import ALWAYS, RULE, WORSE
+from ..diagnosis.labels import Labels
 from ..diagnosis.pairs import ALIKE, FEW, FEW_DEPARTURES, Pairs
 from ..diagnosis.voters import contingency
 from ..votes import Kind
@@ -64,10 +65,10 @@ def model_facts(subject: Subject) -> Facts | None:
     }
 
 
-def _labels_for_voters(subject: Subject) -> tuple[Array | None, str | None]:
+def _labels_for_voters(subject: Subject) -> tuple[Labels | None, str | None]:
     """Return the labels to judge voters by, None for those the method was given, and what they are called."""
-    if subject.votes is not None and (subject.judged >= 0).any():
-        return subject.labels(subject.judged), "the held-out labels"
+    if subject.votes is not None and subject.judged.any:
+        return subject.judged, "the held-out labels"
     saved = subject.consensus.stored_voters
     given = (
         subject.consensus.known is not None

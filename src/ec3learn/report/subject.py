@@ -11,7 +11,7 @@ from .._typing import Array
 from ..answer.notes import DISTINCT_ROWS
 from ..answer.solution import Solution
 from ..diagnosis import close_calls, majority
-from ..diagnosis.held_out import given_labels, true_codes
+from ..diagnosis.labels import given_labels, label_weights, read_labels, taught_labels
 from ..diagnosis.metrics import are_counts, given_weights, object_weights, open_rows, row_weights
 from ..votes.labels import plain
 
@@ -28,13 +28,13 @@ class Subject:
         self.distinct = any(
             note.kind == DISTINCT_ROWS for note in consensus.notes
         )  # objects are distinct rows
-        self.true_codes = true_codes(
-            consensus, truth
-        )  # the class of each object by the labels to judge by, -1 for none
+        self.true_labels = read_labels(consensus, truth, "truth")  # the labels to judge by
         self.given = given_labels(consensus)  # objects whose labels the method was given
-        self.judged = np.where(
-            self.given, -1, self.true_codes
-        )  # classes by labels that the method was not given, -1 for none
+        self.judged = self.true_labels.only(~self.given)  # labels that the method was not given
+        labels = (self.judged, taught_labels(consensus))
+        self.chosen = self.has_objects and any(
+            label_weights(consensus, own) is None for own in labels
+        )  # labels that measure nothing
         self.majority = majority(consensus)
         nothing: Array = np.zeros(0)
         self.weight = (
@@ -54,12 +54,6 @@ class Subject:
         self.all_given = (
             consensus.n_objects > 0 and not self.open_rows.any()
         )  # all labels were given and held fixed
-
-    def labels(self, codes: Array) -> Array:
-        """Return classes as labels, None for none."""
-        labels = self.consensus.classes.astype(object)[codes]
-        labels[codes < 0] = None
-        return labels
 
     @cached_property
     def class_shares(self) -> Array:

@@ -12,6 +12,7 @@ from scipy import sparse
 from .._checks import InputError, InputRowsError, InputTypeError
 from .._text import arg, count, listed
 from .._typing import Array
+from .draws import draw_of
 from .labels import KINDS, Label, fits_one_integer_type, is_missing, kind_of, label_array, plain
 from .reading import (
     INTEGERS,
@@ -312,10 +313,13 @@ def known_codes(
 ) -> Array:
     """Return the class number of each object whose label is known, -1 for the others.
 
-    `known` is an array with missing values, a dict of object -> label, or a pair (objects, labels);
-    errors call it `argument`.
+    `known` is an array with missing values, a dict of object -> label, a pair (objects, labels), or
+    the table of `Consensus.ask` with labels; errors call it `argument`.
     """
-    if frame_of(known) is not None:
+    draw = draw_of(known)
+    if draw is not None:
+        known = draw.objects, draw.labels
+    elif frame_of(known) is not None:
         remedy = "Pass one of its columns, or dict(zip(table[objects], table[labels])) with the names of two."
         raise InputTypeError(
             argument,

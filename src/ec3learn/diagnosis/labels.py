@@ -1,0 +1,154 @@
+"""Labels to judge by: what they say, and how far the labelled objects stand for all others.
+
+Only objects that were drawn at random say how often an answer is right. Each stands for 1 / chance
+objects. Those that `ask` chose, because they were hard, correct the answer and measure nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from .._checks import InputError
+from .._text import arg
+from .._typing import Array
+from ..algebra.membership import membership
+from ..answer.mixtures import RegressionRule
+from ..answer.solution import Solution
+from ..votes.draws import draw_of
+from ..votes.encoding import known_codes, object_places
+from .metrics import majority, object_weights
+
+HARD = (
+    "These labels were chosen because they were hard: they correct the answer but do not measure it"
+)
+SELDOM = 0.001  # how seldom random draws lie so far among contested objects as labels that are called chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The class of each object, -1 where there is no label, and the chance of each label to be there.
+
+    The chance is 0 for an object that was chosen, and NaN where nobody says how it was found.
+    """
+
+    codes: Array
+    chances: Array
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a label."""
+        return bool((self.codes >= 0).any())
+
+    @property
+    def n(self) -> int:
+        """How many objects have a label."""
+        return int((self.codes >= 0).sum())
+
+    def only(self, objects: Array) -> Labels:
+        """The labels of some of the objects."""
+        return replace(self, codes=np.where(objects, self.codes, -1))
+
+
+def read_labels(outcome: Solution, known: Any, argument: str = "known") -> Labels:
+    """Read labels for the objects of an answer, in any of the forms that `solve` takes."""
+    if isinstance(known, Labels):
+        return known
+    if known is None:
+        return Labels(np.full(outcome.n_objects, -1), np.full(outcome.n_objects, np.nan))
+    if not outcome.has_objects:
+        raise InputError(
+            argument,
+            phrase=f"{arg(argument)} needs objects to judge, and this consensus was loaded from a file without them",
+            remedy="Save it with objects=True, or judge the answer of extend(votes).",
+        )
+    n, ids = outcome.n_objects, outcome.object_ids
+    codes = known_codes(known, outcome.classes, n, ids, argument)
+    return Labels(codes, label_chances(known, n, ids))
+
+
+def taught_labels(outcome: Solution) -> Labels:
+    """The labels that the method was given."""
+    if outcome.known is None:
+        return read_labels(outcome, None)
+    chances = outcome.label_chances
+    nothing = np.full(outcome.n_objects, np.nan)
+    return Labels(outcome.expand(outcome.known.codes), nothing if chances is None else chances)
+
+
+def given_labels(outcome: Solution) -> Array:
+    """Which objects' labels the method was given."""
+    return taught_labels(outcome).codes >= 0
+
+
+def label_chances(known: Any, n_objects: int, object_ids: Array | None) -> Array:
+    """The chance of each object to be labelled, as in `Labels`.
+
+    An object may be there twice. It was drawn if either row says so.
+    """
+    chances, draw = np.full(n_objects, np.nan), draw_of(known)
+    if draw is not None:
+        row, places = object_places(draw.objects, n_objects, object_ids, "known")
+        drawn = np.array(draw.chances, dtype=np.float64)[row]
+        for is_so in (drawn == 0, np.isnan(drawn), drawn > 0):  # the later, the more it says
+            chances[places[is_so]] = drawn[is_so]
+    return chances
+
+
+def label_weights(outcome: Solution, labels: Labels) -> Array | None:
+    """How many objects each labelled object stands for, 1 on average; None if no label was drawn at random.
+
+    Labels of unknown origin count as drawn, unless they lie far more among contested objects than a
+    draw would. Other objects stand for none.
+    """
+    labelled, drawn = labels.codes >= 0, labels.chances > 0
+    unknown = labelled & np.isnan(labels.chances)
+    times = object_weights(outcome)
+    chances = np.where(drawn, labels.chances, 0.0)
+    candidates = times * (labelled | ~given_labels(outcome))  # others could not have been drawn
+    if unknown.any() and not _among_contested(outcome, unknown, candidates):
+        chances[unknown] = float(times @ unknown) / float(times.sum())
+    if not (labelled & drawn).any() and (chances[unknown] > 0).any():
+        return unknown.astype(np.float64)
+    counted = labelled & (chances > 0)
+    if not counted.any():
+        return None if labelled.any() else np.zeros(len(labelled))
+    stands_for = np.divide(1.0, chances, out=np.zeros(len(chances)), where=counted)
+    return stands_for * float(times @ counted) / max(float(times @ stands_for), 1e-300)
+
+
+def _among_contested(outcome: Solution, labelled: Array, times: Array) -> bool:
+    """Whether the margins of labelled objects rank lower than those of a random draw would (rank sum test)."""
+    margin = _margin_without_labels(outcome)
+    if margin is None:
+        return False
+    values, place = np.unique(outcome.expand(margin).round(9), return_inverse=True)
+    size = np.bincount(place, weights=times, minlength=len(values))
+    rank = (np.cumsum(size) - size / 2)[place]
+    total, n = float(times.sum()), float(times @ labelled)
+    mean = float(times @ rank) / total
+    spread = float(times @ (rank - mean) ** 2) / total
+    noise = spread * max(total - n, 0.0) / max(total - 1, 1.0) / max(n, 1e-300)
+    below = mean - float((times * labelled) @ rank) / max(n, 1e-300)
+    return noise > 0 and below > -float(norm.ppf(SELDOM)) * np.sqrt(noise)
+
+
+def _margin_without_labels(outcome: Solution) -> Array | None:
+    """By how much the first class of each distinct row leads, labels of its own objects left aside."""
+    if outcome.known is None:
+        return outcome.row_margin
+    rule = outcome.rule.base if isinstance(outcome.rule, RegressionRule) else outcome.rule
+    if rule is not None and outcome.votes is not None:
+        proba, _ = rule.all_answers(membership(outcome.votes))
+    else:
+        votes = majority(outcome)
+        if votes is None:
+            return None
+        proba = votes.proba
+    if proba.shape[1] == 1:
+        return None
+    two = np.partition(proba, -2, axis=1)[:, -2:]
+    return np.asarray(two[:, 1] - two[:, 0])

@@ -1,0 +1,62 @@
+"""Labels that come as the table of `Consensus.ask`: which objects were drawn, with what chances, and what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._table import Table
+from .labels import is_missing, plain
+from .reading import frame_of
+
+CHOSEN = ("label", "vote")  # goals of `ask` that choose objects, so that no chance drew them
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The labelled rows of such a table."""
+
+    objects: Sequence[Any]
+    labels: Sequence[Any]
+    chances: Sequence[
+        float
+    ]  # of each object to be drawn: 0 if it was chosen, NaN if that is unknown
+
+
+def draw_of(known: Any) -> Draw | None:
+    """The draw in a `Table` or dataframe with the columns label, and chance or goal; None for anything else."""
+    columns = _columns(known)
+    if columns is None or "label" not in columns or not {"chance", "goal"} & set(columns):
+        return None
+    names = columns["object"] if "object" in columns else next(iter(columns.values()))
+    nothing = [None] * len(names)
+    rows = zip(
+        map(plain, names),
+        map(plain, columns["label"]),
+        columns.get("chance", nothing),
+        columns.get("goal", nothing),
+        strict=True,
+    )
+    labelled = [row for row in rows if not is_missing(row[1]) and row[1] != ""]
+    return Draw(
+        [row[0] for row in labelled],
+        [row[1] for row in labelled],
+        [_chance(chance, goal) for _, _, chance, goal in labelled],
+    )
+
+
+def _columns(known: Any) -> Mapping[str, Sequence[Any]] | None:
+    if isinstance(known, Table):
+        return known.columns
+    if isinstance(known, Mapping) or (frame := frame_of(known)) is None:
+        return None
+    return {name: frame[name].to_list() for name in frame.columns}
+
+
+def _chance(chance: Any, goal: Any) -> float:
+    if not is_missing(chance) and chance != "":
+        return float(chance)
+    return 0.0 if goal in CHOSEN else np.nan

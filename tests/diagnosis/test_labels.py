@@ -1,0 +1,185 @@
+"""Labels that were not drawn at random: they correct an answer, and no percentage rests on them."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from ec3learn import DawidSkene, InputError, MajorityVote, Table, Votes, solve
+from ec3learn.diagnosis.labels import HARD, label_weights, read_labels, taught_labels
+
+
+def jury(n=1500, share=0.3, seed=0):
+    """Seven judges of whom each is right on 70 to 85 % of the objects, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < share).astype(int)
+    right = rng.random((n, 7)) < np.linspace(0.7, 0.85, 7)
+    return Votes.from_labels(np.where(right, truth[:, None], 1 - truth[:, None])), truth
+
+
+def filled(table, truth):
+    """The table of `ask` with its empty labels filled in."""
+    labels = [int(truth[i]) for i in table["object"]]
+    return Table(dict(table.columns) | {"label": labels})
+
+
+VOTES, TRUTH = jury()
+ANSWER = MajorityVote().solve(VOTES)
+
+
+def random_labels(n, seed=0):
+    chosen = np.random.default_rng(seed).choice(len(TRUTH), n, replace=False)
+    return {int(i): int(TRUTH[i]) for i in chosen}
+
+
+def test_ask_leaves_the_label_empty_and_says_how_it_drew():
+    asked, drawn = ANSWER.ask(5), ANSWER.ask(5, "share", random_state=0)
+    assert set(asked["label"]) == set(drawn["label"]) == {None}
+    assert (set(asked["goal"]), set(drawn["goal"])) == ({"label"}, {"share"})
+    assert set(asked["chance"]) == {None}
+    assert all(0 < chance <= 1 for chance in drawn["chance"])
+    assert asked["why"][0] == "the votes are split: 4 of 7 said 0"
+
+
+@pytest.mark.parametrize("kind", [Table, pd.DataFrame, pl.DataFrame])
+def test_the_table_of_ask_is_read_back_and_unlabelled_rows_are_ignored(kind):
+    asked = filled(ANSWER.ask(30), TRUTH)
+    columns = dict(asked.columns) | {"label": [*asked["label"][:20], *[None] * 10]}
+    table = kind(columns)
+    pairs = {i: int(TRUTH[i]) for i in asked["object"][:20]}
+    by_table, by_pairs = (DawidSkene().solve(VOTES, known) for known in (table, pairs))
+    assert (by_table.proba == by_pairs.proba).all()
+    labels = read_labels(ANSWER.solution, table)
+    assert labels.n == 20
+    assert (labels.chances[list(pairs)] == 0).all()
+
+
+def test_a_table_that_went_through_a_csv_file_is_read_back(tmp_path):
+    asked = ANSWER.ask(30, "share", random_state=0).to_frame()
+    asked.loc[:19, "label"] = [int(TRUTH[i]) for i in asked["object"][:20]]
+    asked.to_csv(tmp_path / "asked.csv", index=False)
+    labels = read_labels(ANSWER.solution, pd.read_csv(tmp_path / "asked.csv"))
+    assert labels.n == 20
+    assert labels.chances[labels.codes >= 0] == pytest.approx(asked["chance"][:20].tolist())
+
+
+def test_chosen_labels_give_a_sentence_instead_of_a_percentage(tmp_path):
+    chosen = filled(ANSWER.ask(100), TRUTH)
+    with pytest.raises(InputError, match=HARD):
+        ANSWER.score(chosen)
+    table = ANSWER.voters(chosen)
+    assert set(table["accuracy"]) == {None}
+    assert HARD in str(table)
+    assert len(ANSWER.estimate(None, chosen)) == 0
+    assert HARD in str(ANSWER.estimate(None, chosen))
+    for summary in (
+        ANSWER.summary(truth=chosen),
+        MajorityVote().solve(VOTES, chosen).summary(MajorityVote()),
+    ):
+        assert (summary.judged, summary.held_out) == (None, None)
+        assert "estimate" not in summary.classes.columns
+        assert f"Note: {HARD}." in str(summary)
+    for known, truth in ((chosen, None), (None, chosen)):
+        page = tmp_path / f"{known is None}.html"
+        MajorityVote().solve(VOTES, known).report(page, truth=truth)
+        assert f"{HARD}." in page.read_text(encoding="utf-8")
+        assert "% correct" not in page.read_text(encoding="utf-8")
+
+
+def test_labels_of_unknown_origin_among_contested_objects_are_noticed():
+    hard = {i: int(TRUTH[i]) for i in ANSWER.ask(40)["object"]}
+    with pytest.raises(InputError, match=HARD):
+        ANSWER.score(hard)
+    taught = solve(VOTES, hard)
+    assert label_weights(taught.solution, taught_labels(taught.solution)) is None
+
+
+def test_random_labels_are_hardly_ever_taken_for_chosen_ones():
+    for seed in range(200):
+        labels = read_labels(ANSWER.solution, random_labels(40, seed))
+        assert label_weights(ANSWER.solution, labels) is not None
+
+
+def test_random_labels_measure_beside_chosen_ones():
+    """A draw of 200, and 100 hard ones: the percentage rests on the 200."""
+    random = random_labels(200)
+    asked = filled(MajorityVote().solve(VOTES, random).ask(100), TRUTH).to_frame()
+    draw = pd.DataFrame({"object": list(random), "label": list(random.values())})
+    both = MajorityVote().solve(VOTES, pd.concat([draw, asked]))
+    score = both.summary(MajorityVote()).held_out
+    assert score.n_labels == 200
+    right = np.mean([ANSWER.labels()[i] == label for i, label in random.items()])
+    assert score.accuracy == pytest.approx(right)
+
+
+def test_unequal_chances_are_divided_out():
+    """On average over draws the weighted accuracy is the true one; the plain one is too low."""
+    three = MajorityVote().solve(VOTES.drop(*[model.name for model in VOTES.models[3:]]))
+    true, weighted, plain = three.score(TRUTH), [], []
+    right = three.labels() == TRUTH
+    for seed in range(100):
+        drawn = filled(three.ask(100, "share", random_state=seed), TRUTH)
+        weighted.append(three.score(drawn))
+        plain.append(right[drawn["object"]].mean())
+    assert np.mean(weighted) == pytest.approx(true, abs=0.01)
+    assert np.mean(plain) < true - 0.02
+
+
+def test_voters_are_judged_by_the_chances_of_labels():
+    true = ANSWER.voters(TRUTH)["accuracy"]
+    draws = [
+        ANSWER.voters(filled(ANSWER.ask(150, "share", random_state=seed), TRUTH))["accuracy"]
+        for seed in range(40)
+    ]
+    assert np.mean(draws, axis=0) == pytest.approx(true, abs=0.015)
+
+
+def test_a_label_is_counted_once_however_often_it_is_passed():
+    drawn = filled(ANSWER.ask(100, "share", random_state=0), TRUTH).to_frame()
+    asked = filled(ANSWER.ask(50), TRUTH).to_frame()
+    again = pd.concat([asked, drawn, drawn])
+    assert ANSWER.score(again) == ANSWER.score(drawn)
+
+
+def test_a_draw_after_labels_has_those_that_were_known_already():
+    known = {i: int(TRUTH[i]) for i in range(400)}
+    drawn = MajorityVote().solve(VOTES, known).ask(100, "share", random_state=0)
+    labels = [label for label in drawn["label"] if label is not None]
+    assert len(drawn) - len(labels) == 100
+    assert labels == [known[i] for i in drawn["object"] if i in known]
+    assert len(labels) > 5
+
+
+def test_the_summary_shows_estimated_shares_beside_those_of_the_answer():
+    summary = MajorityVote().solve(VOTES, random_labels(100)).summary(MajorityVote())
+    for share, low, high in zip(
+        (1 - TRUTH.mean(), TRUTH.mean()),
+        summary.classes["low"],
+        summary.classes["high"],
+        strict=True,
+    ):
+        assert low < share < high
+    assert "estimate" in str(summary)
+    assert "estimate" not in str(ANSWER.summary())
+
+
+@pytest.mark.parametrize("chosen", [0, 100])
+def test_shown_percentages_hold_the_truth_as_often_as_they_say(chosen):
+    """Of 60 draws of 50 labels with 100 chosen ones, at most 8 may miss: 5 % of 60 is 3."""
+    missed = np.zeros(2)
+    for seed in range(60):
+        random = random_labels(50, seed)
+        known = pd.DataFrame({"object": list(random), "label": list(random.values())})
+        if chosen:
+            asked = filled(MajorityVote().solve(VOTES, random).ask(chosen), TRUTH).to_frame()
+            known = pd.concat([known, asked])
+        else:
+            known = random
+        summary = MajorityVote().solve(VOTES, known).summary(MajorityVote())
+        low, high = summary.held_out.interval
+        share = summary.classes["low"][1], summary.classes["high"][1]
+        missed += (
+            not low <= ANSWER.score(TRUTH) <= high,
+            not share[0] <= TRUTH.mean() <= share[1],
+        )
+    assert (missed <= 8).all()
