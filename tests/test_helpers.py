@@ -1,6 +1,7 @@
 """What every room uses: checks of arguments and what they say, tables, and files that appear whole or not at all."""
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from ec3learn import Table
 from ec3learn._checks import (
     InputError,
-    SpelledWarning,
+    InputTypeError,
     require_bool,
     require_choice,
     require_integer,
@@ -23,7 +24,7 @@ from ec3learn._checks import (
     require_seed,
 )
 from ec3learn._files import place_for, temporary_folder, whole_file
-from ec3learn._text import arg, shown, spell
+from ec3learn._text import shown
 
 PASS = [
     lambda: require_number("x", 0, least=0),
@@ -67,34 +68,14 @@ def test_what_is_not_allowed_is_refused(message):
         REFUSE[message]()
 
 
-# ---- arguments spelled for their reader ----------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
 
-def as_option(name, value):
-    return f"--{name}" if value is None else f"--{name} {value}"
-
-
-@pytest.mark.parametrize(
-    ("mention", "in_python", "in_the_command"),
-    [
-        (arg("known"), "known", "--known"),
-        (arg("method", "it's"), 'method="it\'s"', "--method it's"),
-        (arg("max_rows", 100), "max_rows=100", "--max_rows 100"),
-        (arg("overwrite", True), "overwrite=True", "--overwrite True"),
-        (arg("classes", ...), "classes=[...]", "--classes [...]"),
-    ],
-)
-def test_an_argument_is_spelled_as_its_reader_writes_it(mention, in_python, in_the_command):
-    assert spell(f"Pass {mention}.") == f"Pass {in_python}."
-    assert spell(f"Pass {mention}.", as_option) == f"Pass {in_the_command}."
-
-
-def test_an_error_and_a_warning_spell_their_arguments():
-    error = InputError("known", "must be a column", got="x", remedy=f"Leave out {arg('method')}.")
-    assert str(error) == "known must be a column, got 'x'. Leave out method."
-    assert error.sentence(as_option) == "--known must be a column, got 'x'. Leave out --method."
-    warning = SpelledWarning(f"Pass {arg('known')}.")
-    assert (str(warning), warning.sentence(as_option)) == ("Pass known.", "Pass --known.")
+def test_an_error_survives_pickling():
+    error = InputTypeError("known", "must be a column", got="x", remedy="Leave it out.")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.argument) == (InputTypeError, "known")
+    assert str(again) == str(error) == "known must be a column, got 'x'. Leave it out."
 
 
 def test_what_came_is_not_shown_at_any_length():
@@ -295,27 +276,3 @@ def test_what_cannot_be_written_is_refused(tmp_path, name, words):
 )
 def test_signs_that_hide_or_turn_text_are_not_shown(sign):
     assert shown(f"a{sign}b") == "a\ufffdb"
-
-
-@pytest.mark.posix
-def test_a_folder_that_vanishes_while_others_are_looked_at_does_no_harm(tmp_path, monkeypatch):
-    class Gone:
-        name, path = ".ec3learn-gone", str(tmp_path / ".ec3learn-gone")
-
-        def is_dir(self, **_):
-            return True
-
-        def stat(self, **_):
-            raise FileNotFoundError(self.path)
-
-    class Entries(list):
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            return None
-
-    monkeypatch.setattr(os, "scandir", lambda _: Entries([Gone()]))
-    with temporary_folder(str(tmp_path)) as folder:
-        monkeypatch.undo()
-        assert folder.is_dir()

@@ -1,8 +1,7 @@
 """Errors that are the user's, and checks of single arguments, in one wording.
 
 Every such error is an `InputError`: one sentence that names the argument, what is allowed and what
-came, and one with the remedy. It carries these parts, so that the command can print the same error
-with the names of its options.
+came, and one with the remedy.
 
 This module and its neighbours are loaded before anything else, so they leave numpy alone at first.
 """
@@ -11,20 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from functools import partial
 from importlib.util import find_spec
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
-from ._text import Spelling, arg, clipped, printable, spell
+from ._text import clipped, printable
 
 _NOTHING = object()
 LONGEST, LONGEST_SENTENCE = 300, 2_000  # characters shown of what came, and of the whole
 
 
 class InputError(ValueError):
-    """What was passed is not allowed. Its parts are attributes, for programs that show the error in their own way.
+    """What was passed is not allowed. The argument's name is an attribute, for programs.
 
     Parameters
     ----------
@@ -37,8 +35,7 @@ class InputError(ValueError):
     came : str
         What came, in words, where its value alone says too little.
     remedy : str
-        What to do about it, in whole sentences. Arguments are mentioned with `arg`, so that each
-        reader gets them spelled as they know them.
+        What to do about it, in whole sentences.
     phrase : str
         The first sentence as a whole, where "... must be ..., got ..." does not fit.
 
@@ -58,37 +55,24 @@ class InputError(ValueError):
         remedy: str = "",
         phrase: str = "",
     ) -> None:
+        super().__init__(argument)  # pickling calls the class with it, and restores the attributes
         self.argument, self.must, self.remedy, self.phrase = argument, must, remedy, phrase
         self.came = clipped(came if got is _NOTHING else repr(got), LONGEST)
-        super().__init__(self.sentence())
 
-    def sentence(self, spelling: Spelling | None = None) -> str:
-        """Return the error in words, its arguments spelled as in Python or as `spelling` writes them."""
+    def __str__(self) -> str:
         came = f", got {self.came}" if self.came else ""
-        first = self.phrase or f"{arg(self.argument)} {self.must}{came}"
-        return printable(
-            clipped(spell(f"{first}. {self.remedy}".rstrip(), spelling), LONGEST_SENTENCE)
-        )
+        first = self.phrase or f"{self.argument} {self.must}{came}"
+        return printable(clipped(f"{first}. {self.remedy}".rstrip(), LONGEST_SENTENCE))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
     def about(self, argument: str, instead: str, where: str) -> InputError:
-        """Return the error, but one about `argument` as one about the argument that it came from, with the place."""
+        """The error with another argument in place of `argument`, and the place in the input."""
         if self.argument != argument:
             return self
-        kind = InputError if isinstance(self, InputRowsError) else type(self)
-        return kind(
-            instead,
-            self.must,
-            came=f"{self.came} {where}" if self.came else "",
-            remedy=self.remedy,
-            phrase=self.phrase,
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        parts = {name: getattr(self, name) for name in ("must", "came", "remedy", "phrase")}
-        kind = (
-            InputError if isinstance(self, InputRowsError) else type(self)
-        )  # whose rows stay behind
-        return partial(kind, self.argument, **parts), ()
+        came = f"{self.came} {where}" if self.came else ""
+        return InputError(instead, self.must, came=came, remedy=self.remedy, phrase=self.phrase)
 
 
 class InputRowsError(InputError):
@@ -110,15 +94,17 @@ class InputRowsError(InputError):
         super().__init__(argument, must, came=came, remedy=remedy)
 
     def among(self, counts: Sequence[int], first: Sequence[int] | None = None) -> InputError:
-        """Return the error where these are the distinct rows of a file: how often each occurs, and where for the first time."""
-        row = self.rows[0] if first is None else min(self.rows, key=lambda row: first[row])
-        place = (
-            "a distinct row"
-            if first is None
-            else f"row {first[row] + 1:,} of the file, counted from 1,"
-        )
+        """The error for distinct rows of a file: how often each occurs, and where first."""
+        row, place = self.rows[0], "a distinct row"
+        if first is not None:
+            row = min(self.rows, key=lambda row: first[row])
+            place = f"row {first[row] + 1:,} of the file, counted from 1,"
         came, remedy = self.tell(row, place, sum(int(counts[row]) for row in self.rows))
         return InputError(self.argument, self.must, came=came, remedy=remedy)
+
+    def __reduce__(self) -> Any:  # `tell` cannot be pickled
+        plain = InputError(self.argument, self.must, came=self.came, remedy=self.remedy)
+        return plain.__reduce__()
 
 
 class InputTypeError(InputError, TypeError):
@@ -130,18 +116,14 @@ class InputIndexError(InputError, IndexError):
 
 
 class InputFileError(InputError, OSError):
-    """A file that was named cannot be written."""
+    """A file that was named cannot be read or written."""
 
 
-class InputFileNotFoundError(InputError, FileNotFoundError):
+class InputFileNotFoundError(InputFileError, FileNotFoundError):
     """A file or folder that was named does not exist."""
 
 
-class InputIsADirectoryError(InputError, IsADirectoryError):
-    """A folder was named where a file is needed."""
-
-
-class InputFileExistsError(InputError, FileExistsError):
+class InputFileExistsError(InputFileError, FileExistsError):
     """A file that would be written exists already."""
 
 
@@ -149,21 +131,10 @@ class MissingExtraError(InputError, ModuleNotFoundError):
     """A library that is not installed is needed for this."""
 
 
-class SpelledWarning(UserWarning):
-    """A warning that may mention arguments with `arg`: `str` spells them as in Python, the command as its options."""
-
-    def sentence(self, spelling: Spelling | None = None) -> str:
-        """Return the warning in words, its arguments spelled as in Python or as `spelling` writes them."""
-        return printable(spell(super().__str__(), spelling))
-
-    def __str__(self) -> str:
-        return self.sentence()
-
-
 def unknown_name(
     argument: str, name: Any, allowed: Iterable[str], hint: str = "", of: str = ""
 ) -> InputError:
-    """Return the error for a name that is not among those allowed, with the nearest of them."""
+    """An error for a name that is not among those allowed; it suggests the nearest."""
     names = list(allowed)
     near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     meant = f"Did you mean {near[0]!r}? " if near else ""
@@ -187,11 +158,10 @@ def require_number(
     name: str, value: Any, *, least: float | None = None, above: float | None = None
 ) -> None:
     """Refuse what is not a finite number >= `least`, or > `above`."""
-    bound = f">= {least}" if least is not None else f"> {above}"
-    small = is_number(value) and (
-        value < least if least is not None else above is not None and value <= above
-    )
-    if not is_number(value) or small or not isfinite(value):
+    bound = f"> {above}" if least is None else f">= {least}"
+    finite = is_number(value) and isfinite(value)
+    small = finite and least is not None and value < least
+    if not finite or small or (above is not None and value <= above):
         raise InputError(name, f"must be a finite number {bound}", got=value)
 
 
@@ -228,10 +198,10 @@ def require_seed(name: str, value: Any) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether the value is a number, infinity and NaN included."""
+    """Whether the value is a number, infinity and NaN included."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_integer(value: Any) -> bool:
-    """Return whether the value is an integer."""
+    """Whether the value is an integer, and no bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)

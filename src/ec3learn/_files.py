@@ -1,7 +1,7 @@
-"""Files that appear whole or not at all, and folders that must not outlive the process.
+"""Files that appear whole or not at all, and temporary folders that do not outlive the process.
 
-What is left when a process is killed outright, the next one clears away: a lock, which the system
-releases when its holder dies, tells what is still in use.
+What a killed process leaves behind, the next one deletes: the system releases the lock in a
+temporary folder when its owner ends.
 """
 
 from __future__ import annotations
@@ -11,85 +11,77 @@ import os
 import shutil
 import signal
 import stat
-import sys
 import tempfile
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any, BinaryIO
 
 from ._checks import (
     InputError,
+    InputFileError,
     InputFileExistsError,
     InputFileNotFoundError,
-    InputIsADirectoryError,
     InputTypeError,
 )
 from ._text import arg
 
 try:
     import fcntl
-except ModuleNotFoundError:  # on Windows
+except ModuleNotFoundError:  # on Windows, where killed processes leave their folders behind
     fcntl = None  # type: ignore[assignment]
 
-# ---- whole files ---------------------------------------------------------------------------------
+FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+TEMPORARY: set[Path] = set()  # the folders of this process
+BEGIN, LOCK = ".ec3learn-", "lock"  # how the name of such a folder begins, and a file in it
 
 
 def path_of(path: Any, argument: str = "path") -> Path:
-    """Return the path of a file; refuse what is no path, and folders."""
+    """The path of a file; what is no path, and folders, are refused."""
     if not isinstance(path, (str, os.PathLike)):
         raise InputTypeError(argument, "must be the name of a file", got=path)
     if "\0" in os.fspath(path):
         raise InputError(argument, "must be the name of a file, without NUL", got=path)
-    place = Path(path)
-    if place.is_dir():
-        raise InputIsADirectoryError(argument, "must be a file", came=f"the folder {place}")
-    return place
+    if os.path.isdir(path):
+        raise InputFileError(argument, "must be a file", came=f"the folder {Path(path)}")
+    return Path(path)
 
 
 def place_for(path: Any, overwrite: bool = True, argument: str = "path") -> Path:
-    """Return where a file is to be written; refuse places where no file can be, and to replace one unless `overwrite` is set."""
+    """The path of a file to write; an existing file is refused unless `overwrite` is set."""
     place = path_of(path, argument)
-    if not Path(os.path.realpath(place)).parent.is_dir():
+    if not os.path.isdir(_folder_of(place)):
         raise InputFileNotFoundError(argument, "must lie in a folder that exists", came=str(place))
-    if os.path.islink(os.path.realpath(place)):
-        raise InputError(
-            argument, "must be a file", came=f"the link {place}, which leads back to itself"
-        )
     if place.is_file() and not overwrite:
         remedy = f"Pass {arg('overwrite', True)} to replace it."
         raise InputFileExistsError(argument, phrase=f"{place} exists already", remedy=remedy)
     return place
 
 
+def _folder_of(path: Path) -> str:
+    """The folder of the file that a path leads to, through links."""
+    return os.path.dirname(os.path.realpath(path))
+
+
 @contextmanager
 def whole_file(target: Path) -> Iterator[BinaryIO]:
-    """Open a file that appears, under its name, when all of it is on the disk; until then an older one stays as it is."""
-    near = Path(os.path.realpath(target)).parent if is_plain(target) else None
-    if near is not None:
-        with os.scandir(near) as entries:
-            _clear(entry.path for entry in entries if _is_old_part(entry, target.name))
-    handle, temporary = tempfile.mkstemp(dir=near, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            _lock(file.fileno())
+    """A file to write that gets its name when all of it is on the disk."""
+    with temporary_folder(_folder_of(target) if is_plain(target) else None) as folder:
+        with open(folder / "whole", "wb") as file:
             yield file
-        publish(Path(temporary), target)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+        publish(folder / "whole", target)
 
 
 def publish(finished: Path, target: Path) -> None:
-    """Give a finished file its name; what stood there stays whole until then, and its mode and links to it are kept.
+    """Give a finished file its name; the mode of an older file, and links to it, are kept.
 
-    A pipe or a device is no file that could be replaced: it gets the bytes.
+    A pipe or a device gets the bytes.
     """
     with open(finished, "r+b") as file:  # Windows flushes only what is open for writing
         if not is_plain(target):
             with open(target, "wb") as device:
-                shutil.copyfileobj(file, device, 1 << 20)
+                shutil.copyfileobj(file, device)
             return
         os.fsync(file.fileno())
     place = os.path.realpath(target)
@@ -101,113 +93,54 @@ def publish(finished: Path, target: Path) -> None:
 
 
 def is_plain(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is, or would be, a file on a disk; pipes and devices are not."""
+    """Whether a path is, or would be, a file on a disk; pipes and devices are not."""
     return not os.path.exists(path) or os.path.isfile(path)
 
 
-FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-
-
 def is_full(error: BaseException) -> bool:
-    """Return whether an error, of the system or of a library, says that there is no space left."""
+    """Whether an error, of the system or of a library, says that the disk is full."""
     return any(reason in str(error) for reason in FULL)
-
-
-# ---- folders that must not outlive the process ---------------------------------------------------
-
-TEMPORARY: set[Path] = set()  # the folders
-BEGIN, LOCK = ".ec3learn-", "lock"  # how the name of such a folder begins, and a file in it
-OLD = 60  # seconds after which a file that nobody has locked is left over
-TRIES = 100  # to remove one
-SHOW_CURSOR = "\x1b[?25h"  # which a bar hides
 
 
 @contextmanager
 def temporary_folder(near: str | None = None) -> Iterator[Path]:
-    """Make a folder that is gone afterwards, and clear away those of processes that were killed."""
-    with os.scandir(near or tempfile.gettempdir()) as entries:
-        _clear(
-            os.path.join(entry.path, LOCK)
-            for entry in entries
-            if entry.name.startswith(BEGIN) and _is_ours(entry)
-        )
+    """A folder that is gone afterwards; it deletes those that killed processes left beside it."""
+    if fcntl is not None:
+        _clear(Path(near or tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=BEGIN, dir=near))
     TEMPORARY.add(folder)
     try:
-        with open(folder / f"new {LOCK}", "wb") as file:
-            _lock(file.fileno())
-            os.rename(file.name, folder / LOCK)  # from here on it is locked, or left over
+        with open(folder / "new", "wb") as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                os.rename(file.name, folder / LOCK)  # from here on it is locked, or left over
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         TEMPORARY.discard(folder)
 
 
-def _is_ours(entry: os.DirEntry[str]) -> bool:
-    try:
-        return (
-            entry.is_dir(follow_symlinks=False)
-            and entry.stat(follow_symlinks=False).st_uid == os.getuid()
-        )
-    except OSError:  # another process has removed it meanwhile
-        return False
-
-
-def _is_old_part(entry: os.DirEntry[str], name: str) -> bool:
-    """Return whether an entry of a folder was once to become a file of that name, and has not been touched for a while."""
-    is_part = (
-        entry.name.startswith(f".{name}.")
-        and entry.name.endswith(".part")
-        and entry.is_file(follow_symlinks=False)
-    )
-    try:
-        return is_part and time.time() - entry.stat().st_mtime > OLD
-    except OSError:  # another process has removed it meanwhile
-        return False
-
-
-def _clear(locks: Iterable[str]) -> None:
-    """Remove files that nobody has locked and, if they are the locks of folders, those folders."""
-    if fcntl is None:
-        return
-    for path in list(locks):
-        try:
-            with open(path, "r+b") as file:
-                _lock(file.fileno())
-                if os.path.basename(path) == LOCK:
-                    shutil.rmtree(os.path.dirname(path), ignore_errors=True)
-                else:
-                    os.unlink(path)
-        except OSError:  # in use, or gone meanwhile
-            continue
-
-
-def _lock(file: int) -> None:
-    """Lock a file as long as it is open; raise an OSError if another process has."""
-    if fcntl is not None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def _clear(near: Path) -> None:
+    """Delete the temporary folders that nobody has locked."""
+    for lock in near.glob(f"{BEGIN}*/{LOCK}"):
+        with suppress(OSError), open(lock, "r+b") as file:  # in use, or gone meanwhile
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def end_at_once(*signals: int) -> None:
-    """Remove the folders and end when one of these signals comes, where Python's own handlers would wait for other code.
+    """Delete the temporary folders and end when a signal comes, with 128 + signal as exit code.
 
-    A thread waits for them. Threads that are started later leave them alone, so call this before
-    libraries start theirs. The exit code is 128 more than the signal.
+    Python's own handlers would wait for a query or a solver to end; a thread does not. Threads that
+    are started later leave the signals alone, so call this before libraries start theirs.
     """
-    if not hasattr(signal, "pthread_sigmask"):
-        return
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    Thread(target=_end_on_signal, args=(signals,), daemon=True).start()
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        Thread(target=_end_on, args=(signals,), daemon=True).start()
 
 
-def _end_on_signal(signals: tuple[int, ...]) -> None:
+def _end_on(signals: tuple[int, ...]) -> None:
     came = signal.sigwait(signals)
     for folder in list(TEMPORARY):
-        for _ in range(TRIES):  # others may be writing there still
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                break
-            time.sleep(0.01)
-    if sys.stderr.isatty():
-        os.write(sys.stderr.fileno(), f"{SHOW_CURSOR}\n".encode())
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(128 + came)

@@ -1,4 +1,4 @@
-"""One progress bar, on a terminal only: by rich, where it is installed."""
+"""One line on the terminal that says what is going on, and how much of it is done."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import Any
+
+from ._text import printable
+
+CLEAR = "\r\x1b[K"  # goes back to the beginning of the line, and empties it
 
 
 @dataclass
 class Bar:
-    """A bar that shows what is going on and how far it is; without a terminal or rich it shows nothing."""
+    """The line; nothing is printed unless it is `shown`."""
 
-    bar: Any = None
-    task: Any = None
+    what: str
+    shown: bool
+    done: float = 0
+    total: float | None = None
 
     def update(
         self,
@@ -26,37 +30,21 @@ class Bar:
         step: float = 0,
     ) -> None:
         """Show what is going on, how much is done, and how much there is."""
-        if self.bar is not None:
-            given = {"description": what, "completed": done, "total": total}
-            self.bar.update(
-                self.task,
-                advance=step or None,
-                **{name: value for name, value in given.items() if value is not None},
-            )
+        self.what = what or self.what
+        self.done = (self.done if done is None else done) + step
+        self.total = total or self.total
+        if self.shown:
+            share = f" {self.done / self.total:.0%}" if self.total else ""
+            print(f"{CLEAR}{printable(self.what)}{share}", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def progress(
-    what: str, total: float | None = None, *, shown: bool = True, keep: bool = False
-) -> Iterator[Bar]:
-    """Show a bar while something takes time, of so many steps; with `keep` the finished bar stays on the terminal."""
-    if not shown or not sys.stderr.isatty() or find_spec("rich") is None:
-        yield Bar()
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(compact=True),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=not keep) as bar:
-        yield Bar(bar, bar.add_task(what, total=total))
+def progress(what: str, *, shown: bool = True) -> Iterator[Bar]:
+    """Show on a terminal how far something is that takes time; the line is empty afterwards."""
+    bar = Bar(what, shown and sys.stderr.isatty())
+    bar.update()
+    try:
+        yield bar
+    finally:
+        if bar.shown:
+            print(CLEAR, end="", file=sys.stderr, flush=True)

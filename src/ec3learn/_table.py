@@ -1,8 +1,8 @@
-"""Small tables: what diagnosis returns, shown as text, as HTML or as a dataframe."""
+"""Small tables, shown as text or HTML, that become dataframes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -31,7 +31,7 @@ class Table:
 
     @classmethod
     def of(cls, heads: Sequence[str], rows: Sequence[Sequence[Any]], note: str = "") -> Table:
-        """Return the table that has these rows."""
+        """The table that has these rows."""
         columns = {head: [row[place] for row in rows] for place, head in enumerate(heads)}
         return cls(columns, note)
 
@@ -44,18 +44,18 @@ class Table:
         return len(next(iter(self.columns.values()), ()))
 
     def select(self, *names: str) -> Table:
-        """Return the table with some of its columns, in this order."""
+        """The table with these columns, in this order."""
         return Table({name: self[name] for name in names}, self.note)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Return the rows as dicts."""
+        """The rows, each a dict of column name -> value."""
         return (
             dict(zip(self.columns, values, strict=True))
             for values in zip(*self.columns.values(), strict=True)
         )
 
     def to_frame(self, backend: Any = "pandas") -> Any:
-        """Return the table as a dataframe.
+        """The table as a dataframe.
 
         Parameters
         ----------
@@ -81,11 +81,11 @@ class Table:
 
     @property
     def _shown(self) -> Mapping[str, Sequence[Any]]:
-        """Return the columns that have a value, or all where there are no rows."""
+        """The columns that have a value, or all where there are no rows."""
         return {
-            name: own
-            for name, own in self.columns.items()
-            if not len(own) or any(value is not None for value in own)
+            name: values
+            for name, values in self.columns.items()
+            if not len(values) or any(value is not None for value in values)
         }
 
     def __repr__(self) -> str:
@@ -106,18 +106,17 @@ class Table:
         return "\n".join([line(heads), *rows, *([self.note] if self.note else [])])
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{escape(printable(name))}</th>" for name in self._shown)
-        rows = (
-            "".join(f"<td>{escape(_text(value))}</td>" for value in row.values())
-            for row in Table(self._shown).rows()
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        def line(tag: str, cells: Iterable[str]) -> str:
+            return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+        heads = line("th", map(printable, self._shown))
+        rows = (line("td", map(_text, row.values())) for row in Table(self._shown).rows())
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
-        return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{note}"
+        return f"<table><thead>{heads}</thead><tbody>{''.join(rows)}</tbody></table>{note}"
 
 
 def first_rows(table: Table, what: str, most: int = 20) -> str:
-    """Return the first rows of a table as text, and how many more there are.
+    """The first rows of a table as text, and how many more there are.
 
     Examples
     --------

@@ -1,20 +1,19 @@
-"""How things are written: counts and lists, arguments in messages, names from outside, and numbers."""
+"""How things are written: counts, lists, arguments in messages, names from outside, numbers."""
 
 from __future__ import annotations
 
 import re
-from ast import literal_eval
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 
 def count(n: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun, in the singular or the plural."""
+    """A number with its noun, in the singular or the plural."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def listed(labels: Any, most: int = 10) -> str:
-    """Return labels as a short list for a message."""
+    """Labels as a short list for a message."""
     shown = [
         clipped(repr(label.item() if hasattr(label, "item") else label)) for label in labels[:most]
     ]
@@ -22,7 +21,7 @@ def listed(labels: Any, most: int = 10) -> str:
 
 
 def clipped(text: str, most: int = 200) -> str:
-    """Return text no longer than `most`: what follows is cut off, and marked so.
+    """The text, cut off with an ellipsis where it is longer than `most`.
 
     Examples
     --------
@@ -33,57 +32,28 @@ def clipped(text: str, most: int = 200) -> str:
 
 
 def some(names: Sequence[str], most: int = 10) -> str:
-    """Return the first of some names, and how many more there are."""
+    """The first of several names, and how many more there are."""
     return ", ".join(map(clipped, names[:most])) + (
         f" and {len(names) - most:,} more" if len(names) > most else ""
     )
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what another library's error says, for the middle of a sentence."""
+    """The first line of another library's error, for the middle of a sentence."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
 
 
-# ---- arguments in messages -----------------------------------------------------------------------
-
-Spelling = Callable[
-    [str, str | None], str
-]  # an argument and a value for it, as the reader would write them
-_BEGIN, _BETWEEN, _END = (
-    "\ue000",
-    "\ue001",
-    "\ue002",
-)  # around an argument: of Unicode's private use, so in no one's text
-
-
 def arg(name: str, value: Any = None) -> str:
-    """Mention an argument (and a value for it, `...` for a list) in a message; `spell` writes it as the reader knows it."""
-    return f"{_BEGIN}{name}{'' if value is None else _BETWEEN + repr(value)}{_END}"
-
-
-def spell(text: str, spelling: Spelling | None = None) -> str:
-    """Return a message with the arguments that `arg` has marked, spelled as in Python or as `spelling` writes them.
+    """An argument in a message, or an argument with a value; `...` stands for a list.
 
     Examples
     --------
-    >>> spell(f"Pass {arg('known')}, or take {arg('weights', 'equal')} and {arg('max_rows', 100)}.")
-    "Pass known, or take weights='equal' and max_rows=100."
+    >>> arg("known"), arg("weights", "equal"), arg("classes", ...)
+    ('known', "weights='equal'", 'classes=[...]')
     """
-    first, *rest = text.split(_BEGIN)
-    parts = [first]
-    for part in rest:
-        mentioned, _, after = part.partition(_END)
-        name, given, value = mentioned.partition(_BETWEEN)
-        value = "[...]" if value == "Ellipsis" else value
-        if spelling is None:
-            parts += [f"{name}={value}" if given else name, after]
-        else:
-            parts += [spelling(name, _unquoted(value) if given else None), after]
-    return "".join(parts)
-
-
-def _unquoted(value: str) -> str:
-    return str(literal_eval(value)) if value[0] in "'\"" else value
+    if value is None:
+        return name
+    return f"{name}={'[...]' if value is ... else repr(value)}"
 
 
 # ---- names from outside, and numbers -------------------------------------------------------------
@@ -96,30 +66,27 @@ UNSHOWN = re.compile(
 
 
 def printable(text: str, lines: bool = False) -> str:
-    r"""Return text with nothing in it that a terminal would obey, that hides, or that turns other text around.
-
-    Line ends are kept if there may be several `lines`.
+    r"""The text without control characters and invisible signs; line ends stay if `lines` is set.
 
     Examples
     --------
     >>> printable("\x1b[31mred\nblue"), printable("two\nlines", lines=True)
     ('�[31mred⏎blue', 'two\nlines')
     """
-    plain = UNSHOWN.sub(
-        lambda found: found.group() if lines and found.group() == "\n" else _instead(found.group()),
-        text,
-    )
-    return plain.encode(
-        "utf-8", "replace"
-    ).decode()  # half of a pair of surrogates can't be written
 
+    def instead(match: re.Match[str]) -> str:
+        sign = match.group()
+        if sign in "\n\r":
+            return sign if lines and sign == "\n" else "⏎"
+        return "�"
 
-def _instead(sign: str) -> str:
-    return "⏎" if sign in "\n\r" else "�"
+    return (
+        UNSHOWN.sub(instead, text).encode("utf-8", "replace").decode()
+    )  # lone surrogates become ?
 
 
 def shown(text: Any, most: int = SHOWN) -> str:
-    r"""Return text from outside as it can be shown: on one line, no longer than `most`, and nothing in it that can't be seen.
+    r"""Text from outside as it can be shown: printable, on one line, no longer than `most`.
 
     Examples
     --------
@@ -133,12 +100,12 @@ def shown(text: Any, most: int = SHOWN) -> str:
 
 
 def isolated(text: Any) -> str:
-    """Return text from outside for the middle of a sentence, whose direction of writing it does not turn."""
+    """Text from outside for the middle of a sentence; isolates bidirectional text."""
     return f"\u2068{shown(text)}\u2069"
 
 
 def percent(share: float | None) -> str:
-    """Return a share as a percentage that does not round a little to nothing, or nearly all to all.
+    """A share in percent; a little is not rounded to nothing, nor nearly all to all.
 
     Examples
     --------
@@ -153,15 +120,15 @@ def percent(share: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number with three decimals; a dash for none."""
+    """A number with three decimals, or a dash for none."""
     return "–" if value is None else f"{value:.3f}".replace("-", "−")
 
 
 def signed(value: float) -> str:
-    """Return a number with its sign."""
+    """A number with its sign and three decimals."""
     return f"{value:+.3f}".replace("-", "−")
 
 
 def number_text(number: float) -> str:
-    """Return a whole number as one, any other with two decimals."""
+    """A whole number without decimals, any other with two."""
     return str(round(number)) if abs(number - round(number)) < 1e-6 else f"{number:.2f}"

@@ -1,4 +1,4 @@
-"""Example data: made-up emails that five classifiers and two clusterings have looked at, and how well their consensus does."""
+"""Example data: what five classifiers and two clusterings say about made-up emails."""
 
 from __future__ import annotations
 
@@ -21,19 +21,14 @@ __all__ = ["demo_votes"]  # the others are for the command
 
 
 CLASSES = ["ham", "news", "spam"]
-CLASSIFIERS = {
-    "svm": 0.52,
-    "tree": 0.45,
-    "bayes": 0.48,
-    "knn": 0.42,
-    "rules": 0.5,
-}  # how often each knows the class
+# How often each knows the class.
+CLASSIFIERS = {"svm": 0.52, "tree": 0.45, "bayes": 0.48, "knn": 0.42, "rules": 0.5}
 CLUSTERINGS = {"kmeans": 0.85, "dbscan": 0.8}
 N_OBJECTS = 600
 
 
 def demo_votes() -> Table:
-    """Return the votes, with gaps, some known labels (`gold`) and the true classes (`truth`).
+    """The votes, with gaps, a few known labels (`gold`) and the true classes (`truth`).
 
     Examples
     --------
@@ -65,7 +60,7 @@ def demo_votes() -> Table:
 
 def write_demo(path: str | os.PathLike[str], overwrite: bool = False) -> None:
     """Write the votes as a CSV file."""
-    target = place_for(path, overwrite)
+    target = place_for(path, overwrite, "votes")
     table = demo_votes()
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
@@ -76,7 +71,7 @@ def write_demo(path: str | os.PathLike[str], overwrite: bool = False) -> None:
 
 
 def solve_demo() -> tuple[Table, Consensus]:
-    """Return how often each base model and consensus is right where it votes, and the consensus."""
+    """How often each base model and consensus is right where it votes; and the consensus."""
     table = demo_votes()
     classifiers, clusterings = (
         {name: table[name] for name in CLASSIFIERS},
@@ -89,12 +84,12 @@ def solve_demo() -> tuple[Table, Consensus]:
         "iEC3": iec3.labels(),
     }
     answers |= {"the default": consensus.labels()}
-    rows = {
-        name: zip(labels, table["truth"], table["gold"], strict=True)
-        for name, labels in answers.items()
-    }
     right = [
-        fmean(label == truth for label, truth, gold in own if label and not gold)
-        for own in rows.values()
+        fmean(
+            label == truth
+            for label, truth, gold in zip(labels, table["truth"], table["gold"], strict=True)
+            if label and not gold
+        )
+        for labels in answers.values()
     ]
-    return Table({"model": list(rows), "right": right}), consensus
+    return Table({"model": list(answers), "right": right}), consensus

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .._text import Spelling, count, printable, spell
+from .._text import count, printable
 
 DISTINCT_ROWS = "distinct rows"  # the objects are the distinct rows of a table
 SAMPLE = "sample"  # only the most frequent rows were solved
@@ -82,16 +82,12 @@ class Note:
     """
 
     kind: str
-    marked: str  # the text, with its arguments marked by `arg`
+    marked: str
 
     @property
     def text(self) -> str:
-        """Return the text, with arguments spelled as in Python."""
-        return self.sentence()
-
-    def sentence(self, spelling: Spelling | None = None) -> str:
-        """Return the text, the arguments it mentions spelled as in Python or as `spelling` writes them."""
-        return printable(spell(self.marked, spelling))
+        """The text, as it can be printed."""
+        return printable(self.marked)
 
     def __str__(self) -> str:
         return self.text

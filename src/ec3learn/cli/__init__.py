@@ -1,4 +1,4 @@
-"""The command `ec3learn`: options become calls of the library, and errors become one line and an exit code.
+"""The command `ec3learn`: options become calls of the library, errors one line and an exit code.
 
 0: done; 1: internal error; 2: invalid arguments or input; 129: the terminal has gone; 130:
 interrupted; 141: the reader of the output has gone; 143: terminated.
@@ -9,100 +9,105 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
+from io import TextIOWrapper
 from typing import Any
 
-from .._checks import InputError, SpelledWarning
+from .._checks import InputError
 from .._files import end_at_once
+from .._progress import CLEAR
 from .._text import printable
 
 DONE, INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command with the arguments after `ec3learn`, by default those of this process; return the exit code."""
+    """Run the command with these arguments, or those of the process; returns the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    if any("\0" in word for word in words):
-        return _complain("Arguments must not contain the character NUL.", WRONG_INPUT)
-    debug = "--debug" in words
-    words = [word for word in words if word != "--debug"]  # so that it may be anywhere
     if arguments is None:
-        ending = {signal.SIGTERM, signal.SIGINT}  # Ctrl-C would wait for a query to end
-        if (
-            hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
-        ):  # which nohup ignores
-            ending.add(signal.SIGHUP)
-        end_at_once(*ending)
+        end_at_once(*_ending())
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what its encoding cannot hold is escaped
+            stream.reconfigure(errors="backslashreplace")
     try:
-        from .app import app
-    except ModuleNotFoundError as lacking:
-        return _complain(_needs(lacking), WRONG_INPUT)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("always", UserWarning)  # those meant for users
-            warnings.showwarning = _show_warning
-            outcome = app(words, prog_name="ec3learn", standalone_mode=False)
-            sys.stdout.flush()
-        return outcome if isinstance(outcome, int) else DONE
+        return _run([word for word in words if word != "--debug"])
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (
-        SystemExit
-    ) as ended:  # with 1 where nobody reads our output any more, which Typer notices
-        return NO_READER if ended.code == 1 else int(ended.code or DONE)
+    except SystemExit:  # by click, where nobody reads the output any more
+        return NO_READER
     except Exception as error:
-        if debug:
+        if "--debug" in words:
             raise
-        return _report(error)
+        return _explain(error, words)
 
 
-def _report(error: Exception) -> int:
-    """Say in one line what is wrong, and return the exit code."""
-    if type(error).__name__ in {"Abort", "Exit"}:  # of Typer
-        return int(getattr(error, "exit_code", INTERRUPTED))
-    if type(error).__name__ == "NoArgsIsHelpError":  # the help is on the screen already
-        return WRONG_INPUT
-    if hasattr(error, "format_message"):  # options that the command does not have
-        message, command = (
-            error.format_message(),
-            getattr(getattr(error, "ctx", None), "command_path", "ec3learn"),
-        )
-        return _complain(
-            f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {command} --help.",
-            WRONG_INPUT,
-        )
-    if isinstance(error, InputError):
-        from .app import spelled
-
-        return _complain(error.sentence(spelled), WRONG_INPUT)
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        return _complain(_needs(error), WRONG_INPUT)
-    if isinstance(error, OSError) and error.strerror:
-        return _complain(
-            f"{printable(str(error.filename or 'The output'))}: {error.strerror}.", WRONG_INPUT
-        )
-    if isinstance(error, MemoryError):
-        return _complain(
-            "Not enough memory for this table. Lower --memory or --max-rows.", WRONG_INPUT
-        )
-    reason = f"{type(error).__name__}: {error}".splitlines()[0]
-    return _complain(
-        f"Internal error ({reason}). Rerun with --debug and report the traceback.", INTERNAL_ERROR
-    )
+def _ending() -> set[signal.Signals]:
+    """The signals that end the command; nohup ignores the one of a terminal that goes."""
+    ending = {signal.SIGTERM, signal.SIGINT}
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        ending.add(signal.SIGHUP)
+    return ending
 
 
-def _needs(lacking: ModuleNotFoundError) -> str:
-    library = str(lacking.name).partition(".")[0]
-    return f"The command ec3learn needs {library}: pip install 'ec3learn[cli]'."
+def _run(words: list[str]) -> int:
+    import click
+
+    from .app import app
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)  # those meant for users
+        warnings.showwarning = _show_warning
+        try:
+            code = app(words or ["--help"], prog_name="ec3learn", standalone_mode=False)
+        except click.Abort:
+            return INTERRUPTED
+        sys.stdout.flush()
+    return code if isinstance(code, int) else DONE
 
 
-def _complain(sentence: str, code: int) -> int:
-    print("ec3learn: " + printable(" ".join(sentence.split())), file=sys.stderr)
+def _explain(error: Exception, words: list[str]) -> int:
+    """Say in one line what is wrong; the answer is the exit code."""
+    sentence, code = _sentence(error, words), WRONG_INPUT
+    if not sentence:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        sentence = f"Internal error ({reason}). Rerun with --debug and report the traceback."
+        code = INTERNAL_ERROR
+    _say(sentence)
     return code
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    from .app import spelled
+def _sentence(error: Exception, words: list[str]) -> str:
+    """What the user did wrong; nothing for an error of ours."""
+    if isinstance(error, InputError):
+        option = _option_of(error.argument, words)
+        return f"{error} (option {option})" if option else str(error)
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        library = error.name.partition(".")[0]
+        return f"The command ec3learn needs {library}: pip install 'ec3learn[cli]'."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{printable(str(error.filename or 'The output'))}: {error.strerror}."
+    if isinstance(error, MemoryError):
+        return "Not enough memory for this table. Lower --memory or --max-rows."
+    if hasattr(error, "format_message"):  # of click, for options that the command does not have
+        command = getattr(getattr(error, "ctx", None), "command_path", "ec3learn")
+        message = error.format_message()
+        return f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {command} --help."
+    return ""
 
-    sentence = message.sentence(spelled) if isinstance(message, SpelledWarning) else str(message)
-    print("ec3learn: warning: " + printable(" ".join(sentence.split())), file=sys.stderr)
+
+def _option_of(argument: str, words: list[str]) -> str | None:
+    """The option of the running command for an argument of the library, if it has one."""
+    from .app import app
+
+    command = next((app.commands[word] for word in words if word in app.commands), app)
+    options = {param.name: max(param.opts, key=len) for param in command.params}
+    return option if (option := options.get(argument, "")).startswith("--") else None
+
+
+def _say(sentence: str) -> None:
+    begin = CLEAR if sys.stderr.isatty() else ""  # a line of progress may stand there
+    print(f"{begin}ec3learn: {printable(' '.join(sentence.split()))}", file=sys.stderr)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    _say(f"warning: {message}")

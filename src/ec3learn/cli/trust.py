@@ -3,211 +3,210 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError
 from .._table import Table, first_rows
-from ..votes import as_class_votes
 from . import options as o
-from .parsing import combined, naming_from, show
+from .parsing import combined, naming_from, opened, prepare, show
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
+    from ..votes import Votes
 
 
-@o.flatten_groups
-def agreement(
-    votes: o.Input,
-    columns: o.ColumnOptions,
-    labels: o.LabelOptions,
-    file: o.ReadOptions,
-    level: str = o.method_option(
-        "nominal", "NAME", "How far two answers are apart: nominal, ordinal or interval (numbers)."
-    ),
-    id: o.Text = o.ID,
-    max_rows: int = o.MAX_ROWS,
-    json: bool = o.JSON,
-) -> None:
-    """Show how much voters agree beyond chance: all together, each two, and each with known labels, with 95 % intervals.
+@o.command
+@o.votes
+@o.naming
+@o.labels
+@o.reading
+@o.method(
+    "--level",
+    metavar="NAME",
+    default="nominal",
+    help="How far two answers are apart: nominal, ordinal or interval (numbers).",
+)
+@o.id
+@o.max_rows
+@o.json
+def agreement(votes: str, level: str, json: bool, **options: Any) -> None:
+    """Show how much voters agree beyond chance.
+
+    All together, each two, and each with known labels, with 95 % intervals.
 
     For example:
     ec3learn agreement votes.csv --classifiers svm,tree,bayes
-
     ec3learn agreement answers.csv --objects task --voters worker -c answer --known truth.csv
-
-    ec3learn agreement scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --level ordinal --json
+    ec3learn agreement scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --level ordinal
     """
     from ..diagnosis import agreement as measure
-    from ..diagnosis import effective_voters, error_correlation, kappas
-    from ..diagnosis.correlation import (
-        LEAST_LABELS,
-        LEAST_VOTERS,
-        shown_by_labels,
-        shows_correlation,
-    )
-    from ..tables.files import content_of_file, open_file
-    from ..votes.encoding import known_codes
+    from ..diagnosis import kappas
+    from ..tables.files import content_of_file
+    from ..votes import as_class_votes
 
-    with open_file(votes, **asdict(file), bar=True) as table:
-        content = content_of_file(table, naming_from(columns, labels), max_rows=max_rows, id=id)
-    cast = content.votes
+    limits = {"max_rows": options["max_rows"], "id": options["id"]}
+    with opened(votes, options) as table:
+        content = content_of_file(table, naming_from(options), **limits)
+    cast, known = content.votes, content.known
     if cast.models.is_voter.sum() < 2:
         raise InputError("classifiers", "must have at least two voters to compare", came="one")
     measures, pairs = measure(cast, level), kappas(cast, level=level)  # type: ignore[arg-type]
-    with_labels = None if content.known is None else kappas(as_class_votes(cast), content.known)
-    codes = (
-        None
-        if content.known is None
-        else known_codes(content.known, cast.classes, cast.n_objects, cast.object_ids)
-    )
-    by_labels = codes is not None and shown_by_labels(cast, codes)
-    correlation = worth = None
-    if shows_correlation(cast, by_labels):
-        correlation = error_correlation(cast, content.known if by_labels else None)
-        worth = effective_voters(cast, correlation)
+    with_labels = None if known is None else kappas(as_class_votes(cast), known)
+    worth = _worth(cast, known)
     if json:
-        found = {"measures": measures, "pairs": pairs, "known": with_labels, "by_labels": by_labels}
-        return show(found | {"effective_voters": worth, "error_correlation": correlation}, json)
-    print(f"{measures}\n")
-    if worth is None:
-        few = f"Fewer than {LEAST_VOTERS} voters do not show how much their errors correlate"
-        print(f"{few}; {LEAST_LABELS} known labels would.\n")
-    else:
-        most, how = (
-            ("", "measured on known labels")
-            if by_labels
-            else ("at most ", "not counting those that all share")
-        )
-        how = f"correlation of errors {correlation:.2f}, {how}"
-        print(f"The votes on an object are worth {most}{worth:.1f} independent ones ({how}).\n")
+        return show({"measures": measures, "pairs": pairs, "known": with_labels} | worth, json)
+    show(f"{measures}\n\n{_worth_in_words(**worth)}\n")
     weighted = "" if level == "nominal" else ", weighted by how far their answers are apart"
-    print(_by_kappa(f"Cohen's kappa of two voters{weighted}", pairs, "pairs"))
+    show(_by_kappa(f"Cohen's kappa of two voters{weighted}", pairs, "pairs"))
     if with_labels is not None:
-        print("\n" + _by_kappa("Cohen's kappa with known labels", with_labels, "voters"))
+        show("\n" + _by_kappa("Cohen's kappa with known labels", with_labels, "voters"))
+
+
+def _worth(votes: Votes, known: Any) -> dict[str, Any]:
+    """How many independent votes those on an object are worth, and how that was measured."""
+    from ..diagnosis import effective_voters, error_correlation
+    from ..diagnosis.correlation import shown_by_labels, shows_correlation
+    from ..votes.encoding import known_codes
+
+    by_labels = False
+    if known is not None:
+        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        by_labels = shown_by_labels(votes, codes)
+    correlation = effective = None
+    if shows_correlation(votes, by_labels):
+        correlation = error_correlation(votes, known if by_labels else None)
+        effective = effective_voters(votes, correlation)
+    return {
+        "by_labels": by_labels,
+        "effective_voters": effective,
+        "error_correlation": correlation,
+    }
+
+
+def _worth_in_words(
+    by_labels: bool, effective_voters: float | None, error_correlation: float | None
+) -> str:
+    from ..diagnosis.correlation import LEAST_LABELS, LEAST_VOTERS
+
+    if effective_voters is None:
+        few = f"Fewer than {LEAST_VOTERS} voters do not show how much their errors correlate"
+        return f"{few}; {LEAST_LABELS} known labels would."
+    most, how = "at most ", "not counting those that all share"
+    if by_labels:
+        most, how = "", "measured on known labels"
+    how = f"correlation of errors {error_correlation:.2f}, {how}"
+    return (
+        f"The votes on an object are worth {most}{effective_voters:.1f} independent ones ({how})."
+    )
 
 
 def _by_kappa(title: str, table: Table, what: str) -> str:
-    """Return the first rows of a table under its title, the lowest kappa first; on few objects it may be low by chance."""
+    """The first rows of a table, the lowest kappa first; few objects may show it by chance."""
     from ..diagnosis.pairs import FEW
 
-    few = [n < FEW for n in table["objects"]]
-    order = sorted(
-        range(len(table)),
-        key=lambda i: (few[i], float("inf") if table["kappa"][i] is None else table["kappa"][i]),
-    )
-    lowest_first = Table(
-        {name: [values[i] for i in order] for name, values in table.columns.items()}
-    )
-    few_last = (
-        f", those with fewer than {FEW} common objects last" if any(few) and not all(few) else ""
-    )
-    return f"{title}, the lowest first{few_last}\n{first_rows(lowest_first, f'{what}; --json has them all')}"
+    rows = list(table.rows())
+    few = [row["objects"] < FEW for row in rows]
+    rows.sort(key=lambda row: (row["objects"] < FEW, inf if row["kappa"] is None else row["kappa"]))
+    if any(few) and not all(few):
+        title = f"{title}, the lowest first, those with fewer than {FEW} common objects last"
+    else:
+        title = f"{title}, the lowest first"
+    heads = list(table.columns)
+    lowest_first = Table.of(heads, [list(row.values()) for row in rows])
+    return f"{title}\n{first_rows(lowest_first, f'{what}; --json has them all')}"
 
 
-@o.flatten_groups
-def ask(
-    votes: o.Input,
-    columns: o.ColumnOptions,
-    how: o.MethodOptions,
-    file: o.ReadOptions,
-    n: int = o.option(20, "N", "How many objects.", "--number", "-n"),
-    goal: str = o.option(
-        "label",
-        "NAME",
-        "What will be asked for: label, to correct answers; vote, one vote more; share, labels of a random draw to estimate "
-        "shares and accuracies from.",
-    ),
-    seed: int = o.option(0, "NUMBER", "Seeds the draw for --goal share."),
-    id: o.Text = o.ID,
-    max_rows: int = o.MAX_ROWS,
-    out: o.Text = o.file_option(
-        None, "FILE", "Write the objects as a table: CSV, for example.", "-o"
-    ),
-    overwrite: bool = o.OVERWRITE,
-    json: bool = o.JSON,
-) -> None:
-    """List the objects to ask about next: where a label, or one vote more, is worth most.
+@o.command
+@o.votes
+@o.naming
+@o.solving
+@o.reading
+@o.option("--number", "-n", "n", metavar="N", type=int, default=20, help="How many objects.")
+@o.option(
+    "--goal",
+    metavar="NAME",
+    default="label",
+    help="What will be asked for: label, to correct answers; vote, one vote more; share, labels of "
+    "a random draw to estimate shares and accuracies from.",
+)
+@o.option("--seed", metavar="NUMBER", type=int, default=0, help="Seeds the draw of --goal share.")
+@o.id
+@o.max_rows
+@o.files("--out", "-o", metavar="FILE", help="Write the objects as a table: CSV, for example.")
+@o.overwrite
+@o.json
+def ask(votes: str, n: int, goal: str, seed: int, json: bool, **options: Any) -> None:
+    """List the objects to ask about next.
+
+    A true label, or one vote more, is worth most for them.
 
     For example:
     ec3learn ask votes.csv --classifiers svm,tree,bayes --id id -n 50 --out review.csv
-
     ec3learn ask answers.csv --objects task --voters worker -c answer --goal vote
-
-    ec3learn ask scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --id id --goal share -n 40
-    --out draw.csv --overwrite
+    ec3learn ask votes.csv -c svm,tree,bayes --id id --goal share -n 40 --out draw.csv
     """
-    from ..tables.files import require_outputs, write_table
+    from ..tables.files import write_table
 
-    require_outputs({"out": out}, overwrite, {"votes": votes, "known": how.known})
-    with combined(
-        votes, columns, how, file, out=out, max_rows=max_rows, number=True, id=id
-    ) as answered:
-        found = answered.by_row()[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
+    out = options["out"]
+    prepare(votes, {"out": out}, options)
+    with combined(votes, options, number=True) as answered:
+        asked = answered.by_row()[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
         if out is not None:
-            write_table(found, answered.file, out, overwrite)
+            write_table(asked, answered.file, out, options["overwrite"])
     if json or out is None:
-        show(found, json)
+        show(asked, json)
 
 
-@o.flatten_groups
+@o.command
+@o.votes
+@o.naming
+@o.solving
+@o.reading
+@o.option("--label", metavar="LABEL", help="The class to estimate; by default all.")
+@o.option("--each-voter", is_flag=True, help="Estimate the accuracy of each voter too.")
+@o.columns(
+    "--chance",
+    metavar="FILE",
+    help="The draw that `ec3learn ask --goal share` wrote, if the labelled objects come from it.",
+)
+@o.id
+@o.max_rows
+@o.json
 def estimate(
-    votes: o.Input,
-    columns: o.ColumnOptions,
-    how: o.MethodOptions,
-    file: o.ReadOptions,
-    label: o.Text = o.option(None, "LABEL", "The class whose share is estimated; by default all."),
-    each_voter: bool = o.option(False, None, "Estimate the accuracy of each voter too."),
-    chance: o.Text = o.column_option(
-        None,
-        "FILE",
-        "The draw that `ec3learn ask --goal share` wrote, if the labelled objects come from it.",
-    ),
-    id: o.Text = o.ID,
-    max_rows: int = o.MAX_ROWS,
-    json: bool = o.JSON,
+    votes: str, label: str | None, each_voter: bool, chance: str | None, json: bool, **options: Any
 ) -> None:
-    """Estimate the shares of the classes and how often the answer is right, from labels of a random draw (--known).
+    """Estimate class shares and accuracies from labels.
 
-    Value, low and high use all answers, plain the labels alone; worth is how many labels alone
-    would do as well.
-
-    The method does not see the labels.
+    The labels (--known) must be of a random draw; the method does not see them. Value, low and high
+    use all answers, plain the labels alone; worth is how many labels alone would do as well.
 
     For example:
     ec3learn estimate votes.csv --classifiers svm,tree,bayes --known gold --label spam
-
-    ec3learn estimate scores.csv -c 'judge_*' --classes bad,good --scale 1-5 --id id --known
-    people.csv --chance draw.csv
+    ec3learn estimate votes.csv -c svm,tree,bayes --id id --known people.csv --chance draw.csv
     """
     from ..tables.files import read_labels
 
-    if how.known is None:
-        raise InputError(
-            "known", "must be the labels of some objects, a column or a file", came="none"
-        )
-    with combined(
-        votes, columns, how, file, max_rows=max_rows, number=True, id=id, unseen=True
-    ) as answered:
+    if not options["known"]:
+        must = "must be the labels of some objects, a column or a file"
+        raise InputError("known", must, came="none")
+    with combined(votes, options, number=True, unseen=True) as answered:
         consensus, truth = answered.by_row()
-        drawn = (
-            None
-            if chance is None
-            else read_labels(answered.file, "chance", f"{chance}:chance", "object")
-        )
-        named = {str(own): own for own in consensus.classes.tolist()}
-        wanted = None if label is None else named.get(label, label)
-        chances = None if drawn is None else _chances_by_name(drawn, consensus)
-        found = consensus.estimate(wanted, truth, voters=each_voter, chance=chances)
-    show(found, json)
+        chances = None
+        if chance is not None:
+            drawn = read_labels(answered.file, "chance", f"{chance}:chance", "object")
+            chances = _chances_by_name(drawn, consensus)
+        by_text = {str(plain): plain for plain in consensus.classes.tolist()}
+        wanted = None if label is None else by_text.get(label, label)
+        estimated = consensus.estimate(wanted, truth, voters=each_voter, chance=chances)
+    show(estimated, json)
 
 
 def _chances_by_name(drawn: Mapping[str, str], consensus: Consensus) -> dict[Any, float]:
-    """Return chances, read as text, by the objects as the consensus names them."""
+    """Chances, read as text, by the objects as the consensus names them."""
     names = (consensus.solution.name_of(i) for i in range(consensus.solution.n_objects))
     try:
         return {name: float(drawn[str(name)]) for name in names if str(name) in drawn}
     except ValueError as error:
-        raise InputError(
-            "chance", "must be a file whose column chance holds numbers", came=str(error)
-        ) from None
+        must = "must be a file whose column chance holds numbers"
+        raise InputError("chance", must, came=str(error)) from None

@@ -94,7 +94,7 @@ class EC3Classifier(TransformerMixin, TableClassifier, Composition):  # type: ig
     random_state : int, RandomState or None
         Seed of the pools and the folds.
     verbose : int
-        1 shows a progress bar, on a terminal and if rich is installed.
+        1 shows the progress on a terminal.
     time_limit : float or None
         Seconds after which no base model is begun any more; what was fitted by then is combined,
         and `notes_` says what was left out. The first classifier is always fitted.

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._checks import InputError, InputTypeError, require_integer
 from .._table import Table
-from .._text import Spelling, count, listed, percent, some
+from .._text import count, listed, percent, some
 from .._typing import Array
 from ..consensus import Consensus
 from ..diagnosis import cross_validate, judge
@@ -148,8 +148,7 @@ class Comparison:
             "refused": {name: str(error) for name, error in self.refused.items()},
         }
 
-    def describe(self, spelling: Spelling | None = None) -> str:
-        """Return all of it in words and tables, with arguments spelled as in Python or as `spelling` writes them."""
+    def __repr__(self) -> str:
         without = " without a known label" if given_labels(self._first.solution).any() else ""
         lines = [
             f"{count(len(self.answers), 'method')}, {count(round(self._total), 'object')}{without}"
@@ -167,13 +166,8 @@ class Comparison:
             blocks.append(
                 f"Most disputed objects, with the label of {next(iter(self.answers))}:\n{Table(shown)}"
             )
-        blocks += [
-            f"Left out: {name}. {error.sentence(spelling)}" for name, error in self.refused.items()
-        ]
+        blocks += [f"Left out: {name}. {error}" for name, error in self.refused.items()]
         return "\n\n".join(blocks)
-
-    def __repr__(self) -> str:
-        return self.describe()
 
     @property
     def _first(self) -> Consensus:

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from .._checks import InputError, SpelledWarning, unknown_name
+from .._checks import InputError, unknown_name
 from .._text import arg, count, percent, some
 from .._typing import Array
 from ..algebra.membership import Membership, count_classes, membership, scatter_to_votes
@@ -37,7 +37,7 @@ Found = TypeVar("Found")
 LEARNED = ("agreement", "equal", "labels")
 
 
-class ReliabilityWarning(SpelledWarning):
+class ReliabilityWarning(UserWarning):
     """An answer should not be trusted as it is: weights learned from agreement went wrong, or voters are biased."""
 
 

@@ -87,7 +87,7 @@ class Output:
     def require_sample(self, most: int) -> None:
         """Refuse what needs all distinct rows, where only a sample of them is solved."""
         if self.number:
-            what, instead = arg("number", True), ""
+            what, instead = "This", ""
         elif self.rule != "argmax":
             what, instead = arg("rule", self.rule), f", or take {arg('rule', 'argmax')}"
         else:

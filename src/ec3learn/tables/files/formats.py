@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..._checks import InputError, InputIsADirectoryError
+from ..._checks import InputError, InputFileError
 from ..._text import arg
 
 STANDARD = "-"  # standard input or output, where a path is expected
@@ -111,7 +111,7 @@ class Format:
                 )
             phrase = f"The format of {path!r} does not follow from its name"
             if Path(path).is_dir():
-                raise InputIsADirectoryError(
+                raise InputFileError(
                     argument, phrase=f"{path} is a folder", remedy="Name a file in it."
                 )
             if path.endswith(SAVED):

@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from ..._checks import InputError, SpelledWarning, require_library
+from ..._checks import InputError, require_library
 from ..._files import is_full
 from ..._text import arg, first_line, listed, some
 from ..engines import OURS, quoted
@@ -323,9 +323,7 @@ def _excel(source: Source) -> FileTable:
             first, *others = book.sheet_names
             others_are = f"Pass {arg('sheet')} for another: {some(others)}."
             warnings.warn(
-                SpelledWarning(
-                    f"{name} has {len(others) + 1} sheets; {first!r} is read. {others_are}"
-                ),
+                f"{name} has {len(others) + 1} sheets; {first!r} is read. {others_are}",
                 stacklevel=2,
             )
         cells = book.load_sheet(sheet or 0, dtypes="string")

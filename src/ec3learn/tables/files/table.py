@@ -102,13 +102,13 @@ def follow_queries(connection: DuckDBPyConnection, *, shown: bool) -> Iterator[B
                     bar.update(done=share, total=100)
 
         watching = Thread(target=watch, daemon=True)
-        if bar.bar is not None:
+        if bar.shown:
             watching.start()
         try:
             yield bar
         finally:
             ended.set()
-            if bar.bar is not None:
+            if bar.shown:
                 watching.join()
 
 
