@@ -105,7 +105,7 @@ def test_the_summary_tells_what_there_was(folder, run):
     )
     assert "\nContested: " in out
     assert re.search(
-        r"\nCross-validated on 60 known labels: \d\d\.\d % correct \(.*\), 80\.0 % by majority vote",
+        r"\nCross-validated on 60 known labels: \d\d\.\d % correct \(.*\), \d\d\.\d % by majority vote",
         out,
     )
     assert re.search(r"^svm +classifier +0\.902", out, flags=re.M)
