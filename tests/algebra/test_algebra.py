@@ -130,6 +130,24 @@ def test_many_rows_are_gathered_in_parts_like_in_one():
     assert_allclose(parts, groups.matrix @ table, atol=1e-10)
 
 
+@pytest.mark.parametrize("least", [0, 1 << 60])
+def test_pairs_of_hundreds_of_groups_are_counted(monkeypatch, least):
+    monkeypatch.setattr(kernels, "LEAST", least)
+    rng = np.random.default_rng(0)
+    votes = Votes.from_labels(rng.integers(3, size=(2000, 2)), rng.integers(220, size=(2000, 2)))
+    groups, weight = membership(votes), rng.random(votes.n_rows)
+    matrix = groups.matrix.toarray()
+    assert_allclose(groups.grams([weight]), [matrix.T @ (weight[:, None] * matrix)], atol=1e-10)
+
+
+def test_groups_are_the_same_in_the_order_of_groups(groups, matrix):
+    by_group = groups.by_group()
+    table = np.random.default_rng(0).random((groups.n_groups, 2))
+    assert_allclose(by_group.gather(table), matrix @ table, atol=1e-12)
+    assert_allclose(by_group.scatter(matrix), matrix.T @ matrix, atol=1e-12)
+    assert_allclose(next(by_group.gather_parts(table))[1], matrix @ table, atol=1e-12)
+
+
 def test_a_crowd_has_no_groups_without_votes(crowd):
     groups = membership(crowd)
     assert (groups.scatter(np.ones(crowd.n_rows)) > 0).all()

@@ -19,7 +19,7 @@ from .._typing import Array
 from ..kernels import compiled
 from ..votes import Prior, Votes, group_meaning
 from ..votes.layout import entries_of_columns
-from .linear import chunks
+from .linear import CHUNK, chunks
 
 Table = Any  # a dense array, or a sparse one
 Columns = Mapping[tuple[int, int], Array]  # codes by where a model's groups begin and end
@@ -66,6 +66,10 @@ class Membership:
         entries = self.entries[:, kept]
         return replace(self, entries=entries, order=self.order[kept], soft=soft, columns={})
 
+    def by_group(self) -> Membership:
+        """The same with entries in the order of groups, which is quicker where they are more than the rows."""
+        return replace(self, entries=self.entries.tocsc())
+
     def gather(self, table: Table) -> Array:
         """A^m table, dense: for each row the sum over its groups."""
         sums = self.entries @ table
@@ -75,16 +79,29 @@ class Membership:
 
     def gather_parts(self, table: Table) -> Iterator[tuple[slice, Array]]:
         """The same, some rows at a time."""
-        for rows in chunks(self.n_rows):
-            soft = None if self.soft is None else (self.soft[0][rows], self.soft[1])
-            part = replace(self, entries=_some_rows(self.entries, rows), soft=soft)
-            yield rows, part.gather(table)
+        entries = self.entries.tocsr()
+        for rows in chunks(self.n_rows, CHUNK // 8):
+            yield rows, self._part(entries, rows).gather(table)
+
+    def _part(self, entries: sparse.csr_array, rows: slice) -> Membership:
+        """Some of the rows."""
+        if rows.stop - rows.start == self.n_rows:
+            return self
+        soft = None if self.soft is None else (self.soft[0][rows], self.soft[1])
+        return replace(self, entries=_some_rows(entries, rows), soft=soft)
 
     def scatter(self, values: Array) -> Array:
         """A^m' values: for each group the sum over its rows."""
         sums = np.asarray(self.entries.T @ values)
         if self.soft is not None:
             sums += self.soft[1].T @ (self.soft[0].T @ values)
+        return sums
+
+    def scatter_weighted(self, weights: Array, values: Array) -> Array:
+        """A^m' diag(weights) values, some rows at a time: more of them if the sums are large."""
+        sums, entries = np.zeros((self.n_groups, values.shape[1])), self.entries.tocsr()
+        for rows in chunks(self.n_rows, max(CHUNK // 8, 8 * self.n_groups)):
+            sums += self._part(entries, rows).scatter(weights[rows, None] * values[rows])
         return sums
 
     # ---- pairs of groups -------------------------------------------------------------------------
@@ -110,9 +127,12 @@ class Membership:
         if self.soft is not None:
             shares, basis = self.soft
             for gram, weight in zip(grams, weights, strict=True):
-                weighted = shares * weight[:, None]
-                mixed = (self.entries.T @ weighted) @ basis
-                gram += mixed + mixed.T + basis.T @ (shares.T @ weighted) @ basis
+                mixed, inner = np.zeros(basis.T.shape), np.zeros(2 * basis.shape[:1])
+                for rows in chunks(self.n_rows, CHUNK // 8):
+                    weighted = shares[rows] * weight[rows, None]
+                    mixed += _some_rows(self.entries, rows).T @ weighted
+                    inner += shares[rows].T @ weighted
+                gram += mixed @ basis + (mixed @ basis).T + basis.T @ inner @ basis
         return grams
 
 
@@ -260,7 +280,8 @@ def _count_pairs(columns: Columns, n_groups: int, weights: Sequence[Array]) -> l
     if loops is not None:
         groups = np.empty((len(columns), len(weights[0])), dtype=np.uint32)
         for line, ((first, end), codes) in zip(groups, columns.items(), strict=True):
-            np.add(codes, first, out=line, casting="unsafe")
+            line[:] = codes
+            line += np.uint32(first)
             line[line >= end] = n_groups
         counts = np.zeros((n_groups + 1, n_groups + 1, len(weights)))
         loops.count_pairs(groups, np.stack(weights, axis=1), counts)

@@ -110,9 +110,11 @@ class Problem:
             live &= reached_groups(groups, self.counts, live, voted, self.labelled)
         self.live, self.all_groups = np.flatnonzero(live), groups
         self.groups = groups if live.all() else groups.only(self.live)
+        if groups.n_groups > groups.n_rows:
+            self.groups = self.groups.by_group()
         self.w, self.sizes, self.voted = weights[live], sizes[live], voted[live]
-        cast = (self.counts * self.n_votes)[:, None] * self.targets
-        self.group_votes = normalised(self.groups.scatter(cast))
+        cast = self.counts * self.n_votes
+        self.group_votes = normalised(self.groups.scatter_weighted(cast, self.targets))
         if self.known is not None:
             labels = self.known.one_hot(self.n_classes)
             self.targets[self.labelled] = labels[self.labelled]
@@ -185,7 +187,7 @@ class Problem:
         alpha, delta = self.setting.alpha, self.setting.delta
         if alpha == 0:
             return self.group_votes.copy()
-        members = self.groups.scatter((self.counts * self.inverse_rho)[:, None] * proba)
+        members = self.groups.scatter_weighted(self.counts * self.inverse_rho, proba)
         sums = (alpha * self.u)[:, None] * members
         sums += (2 * delta * self.voted)[:, None] * self.group_votes
         return sums / self.group_total[:, None]
@@ -194,7 +196,7 @@ class Problem:
         """X = A' (s d F^o)."""
         if self.setting.beta == 0:
             return np.zeros_like(self.group_votes)
-        return self.groups.scatter((self.counts * self.d)[:, None] * proba)
+        return self.groups.scatter_weighted(self.counts * self.d, proba)
 
     # ---- P itself, and the answers that follow from F^g and x ------------------------------------
 

@@ -56,7 +56,7 @@ class RowSums:
         # The F^o of a fixed row is its label, whatever the shares.
         pull = problem.counts * np.where(problem.fixed, 1.0, problem.anchor * problem.share)
         rights = {
-            a: problem.groups.scatter((pull * factor)[:, None] * problem.targets)
+            a: problem.groups.scatter_weighted(pull * factor, problem.targets)
             for a, factor in factors.items()
         }
         return cls(dict(zip(pairs, grams, strict=True)), rights)
