@@ -136,8 +136,8 @@ def test_new_scores_are_answered_by_a_saved_consensus(tmp_path):
 
 def test_a_score_out_of_range_is_refused_or_missing():
     message = (
-        "classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], got 11 at row 1 in column 'j', "
-        "and 1 more off the scale. Pass missing=11 if it means no vote, or a scale with outside='missing' for all such answers."
+        "classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9], got 11 at row 1 in column 'j' "
+        "and 1 more off it. Pass missing=11 if it means no vote, or a scale with outside='missing' for all such answers."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         Votes.from_labels({"j": [0, 11, -3]}, classes=FINE_TOXIC, scale=range(10))
@@ -156,7 +156,10 @@ def test_a_score_out_of_range_is_refused_or_missing():
             lambda: Scale("123"),
             "values must be a sequence of labels (ints, bools or strings), got '123'.",
         ),
-        (lambda: Scale([0.5, 1.0]), "values must hold labels (ints, bools or strings), got 0.5."),
+        (
+            lambda: Scale([0.5, 1.0]),
+            "values must be a sequence of labels (ints, bools or strings), got [0.5, 1.0].",
+        ),
         (
             lambda: Scale([1, 2], direction="sideways"),
             "Unknown direction 'sideways'. Choose from: up, down, learn.",

@@ -69,7 +69,7 @@ def labels_out(column, place):
     return known.labels().tolist()
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(any_columns(), st.sampled_from(["classifiers", "clusterings", "objects", "known"]))
 def test_distinct_values_are_distinct_labels_or_refused(column, place):
     try:
@@ -91,7 +91,7 @@ def test_the_largest_integers_come_back(place, top):
 # ---- labels come back as given -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.uint64])
 def test_whole_numbers_of_any_width_come_back(dtype):
     votes = Votes.from_labels(np.array([[3, 5], [5, 3], [3, 3]], dtype=dtype))
     assert votes.classes.tolist() == [3, 5]
@@ -325,7 +325,7 @@ def test_columns_of_a_dataframe_make_a_long_table(make):
     assert said(votes) == [["x", None], [None, "y"]]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_long_table_equals_the_wide_one(seed):
     table = random_table(
         np.random.default_rng(seed), weighted=True, sample_weighted=True, missing=0.5
@@ -412,7 +412,7 @@ def test_dropping_models_is_never_having_had_them(w8_table):
     assert_allclose(EC3().solve(dropped).proba, EC3().solve(few.votes()).proba, **EXACT)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_votes_joined_are_votes_made_at_once(seed):
     table = random_table(np.random.default_rng(seed), soft=seed % 2 == 0, missing=0.1)
     first = dict(list(table.classifiers.items())[:1])
@@ -579,361 +579,177 @@ def refused(kind, message):
     return pytest.raises(kind, match=f"^{re.escape(message)}$")
 
 
-LABEL_ERRORS = [
-    (
-        TypeError,
-        "classifiers['a'] must be an array, a list or a column of a dataframe held in memory, got int.",
-        lambda: Votes.from_labels({"a": 5}),
+LABEL_ERRORS = {
+    "classifiers['a'] must be an array, a list or a column of a dataframe held in memory, got int.": (
+        lambda: Votes.from_labels({"a": 5})
     ),
-    (
-        TypeError,
-        "classifiers must hold labels (ints, bools or strings), got {'x': 1} of type dict at row 1 in column 'a'.",
-        lambda: Votes.from_labels({"a": ["x", {"x": 1}]}),
+    "classifiers must be an array, a list, a dict of name -> column or a dataframe held in memory, got LazyFrame.": (
+        lambda: Votes.from_labels(pl.LazyFrame({"c": [0, 1]}))
     ),
-    (
-        TypeError,
-        "missing must be a label (an int, a bool or a string), or a list of labels, got [0.5].",
-        lambda: Votes.from_labels({"a": [0, 1]}, missing=[0.5]),
+    "classifiers must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, got shape (3,). "
+    "Pass {'name': column} for a single model.": lambda: Votes.from_labels(pd.Series([0, 1, 1])),
+    "classifiers must have rows of equal length, got rows of [1, 2] values.": (
+        lambda: Votes.from_labels([[0, 1], [0]])
     ),
-    (
-        ValueError,
-        "weights must have one number for each of the 1 base models, got 2.",
-        lambda: Votes.from_labels({"a": [0, 1]}, weights=2),
+    "clusterings must hold at least one object and one model, got none. Leave it out if there is nothing to pass.": (
+        lambda: Votes.from_labels([[0]], {})
     ),
-    (
-        ValueError,
-        "classifiers must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, got shape (3,). "
-        "Pass {'name': column} for a single model.",
-        lambda: Votes.from_labels([0, 1, 1]),
+    "classifiers must have columns that describe the same objects, got 2 rows for 'c' and 3 for 'd'.": (
+        lambda: Votes.from_labels({"c": [0, 1], "d": [0, 1, 1]})
     ),
-    (
-        ValueError,
-        "classifiers must be 2-dimensional (objects x models), a dict of name -> column or a dataframe, got shape (3,). "
-        "Pass {'name': column} for a single model.",
-        lambda: Votes.from_labels(pd.Series([0, 1, 1])),
+    "classifiers and clusterings must describe the same objects, got 2 and 3 rows.": (
+        lambda: Votes.from_labels({"c": [0, 1]}, {"k": [0, 1, 1]})
     ),
-    (
-        ValueError,
-        "classifiers must hold at least one object and one model, got none.",
-        lambda: Votes.from_labels(np.empty((0, 3))),
+    "Base models must have different names, got 'm' twice. Pass dicts of name -> column to name them.": (
+        lambda: Votes.from_labels({"m": [0]}, {"m": [0]})
     ),
-    (
-        ValueError,
-        "clusterings must hold at least one object and one model, got none. Leave it out if there is nothing to pass.",
-        lambda: Votes.from_labels([[0]], {}),
+    "classifiers must hold labels (ints, bools or strings), got {'x': 1} of type dict at row 1 in column 'a'.": (
+        lambda: Votes.from_labels({"a": ["x", {"x": 1}]})
     ),
-    (
-        ValueError,
-        "classifiers must have columns that describe the same objects, got 2 rows for 'c' and 3 for 'd'.",
-        lambda: Votes.from_labels({"c": [0, 1], "d": [0, 1, 1]}),
+    "classifiers must hold labels of one kind: all ints, all bools or all strings, got bool and int labels, "
+    "the first int at row 1: 1 in column 'c'.": lambda: Votes.from_labels({"c": [True, 1, 0]}),
+    "classifiers must have labels of one kind, got int (0) and str ('a'). Convert them to one kind first.": (
+        lambda: Votes.from_labels({"c": [0, 1], "d": ["a", "b"]})
     ),
-    (
-        ValueError,
-        "classifiers and clusterings must describe the same objects, got 2 and 3 rows.",
-        lambda: Votes.from_labels({"c": [0, 1]}, {"k": [0, 1, 1]}),
+    "classifiers must hold labels (ints, bools or strings), got 0.25 of type float at row 1 in column 'classifier_0'. "
+    "For probabilities use Votes.from_probabilities; round measurements, and pass scale with them.": (
+        lambda: Votes.from_labels(np.array([[1.0], [0.25]]))
     ),
-    (
-        ValueError,
-        "classifiers must have names that differ as text, got [1, '1'].",
-        lambda: Votes.from_labels({1: [0], "1": [0]}),
+    "classifiers must hold labels (ints, bools or strings), got 9.223372036854776e+18 of type float at row 1 in column "
+    "'c'. Floats of this size may have lost digits. Pass integers or strings.": (
+        lambda: Votes.from_labels({"c": np.array([1.0, 2.0**63, 2.0**63 + 2048])})
     ),
-    (
-        ValueError,
-        "Base models must have different names, got 'm' twice. Pass dicts of name -> column to name them.",
-        lambda: Votes.from_labels({"m": [0]}, {"m": [0]}),
+    "classifiers must hold labels (ints, bools or strings), got np.datetime64('1970-01-01T00:00:00.000000001') of type "
+    "datetime64 at row 0 in column 'c'. Pass dates as strings.": (
+        lambda: Votes.from_labels({"c": np.array([1, 2], dtype="datetime64[ns]")})
     ),
-    (
-        ValueError,
-        "classifiers must have rows of equal length, got rows of [1, 2] values.",
-        lambda: Votes.from_labels([[0, 1], [0]]),
+    "classifiers must hold classes, [0, 1], got 5 at row 1 in column 'd' and 1 more like it. Pass missing=5 if it "
+    "means no vote.": lambda: Votes.from_labels({"c": [0, 1, 0], "d": [0, 5, 6]}, classes=[0, 1]),
+    "classifiers must hold at least one vote, got only missing ones.": (
+        lambda: Votes.from_labels({"c": [None, None]}, {"k": [0, 1]})
     ),
-    (
-        TypeError,
-        "classifiers must be an array, a list, a dict of name -> column or a dataframe held in memory, got int.",
-        lambda: Votes.from_labels(3),
+    "classes must be a list of labels: all ints, all bools or all strings, got 'ab'.": (
+        lambda: Votes.from_labels([["a"]], classes="ab")
     ),
-    (
-        TypeError,
-        "classifiers must be an array, a list, a dict of name -> column or a dataframe held in memory, got LazyFrame.",
-        lambda: Votes.from_labels(pl.LazyFrame({"c": [0, 1]})),
+    "classes must be a list of labels: all ints, all bools or all strings, got [0, 'a'].": (
+        lambda: Votes.from_labels([[0]], classes=[0, "a"])
     ),
-    (
-        TypeError,
-        "classifiers must hold labels of one kind: all ints, all bools or all strings, got int and str "
-        "labels, the first str at row 2: 'a' in column 'c'.",
-        lambda: Votes.from_labels({"c": [0, 1, "a", "b"]}),
+    "classes must not repeat, got [0, 1, 0].": lambda: Votes.from_labels([[0]], classes=[0, 1, 0]),
+    "missing must be a label (an int, a bool or a string), or a list of labels, got [0.5].": (
+        lambda: Votes.from_labels({"a": [0, 1]}, missing=[0.5])
     ),
-    (
-        TypeError,
-        "classifiers must hold labels of one kind: all ints, all bools or all strings, got bool and int "
-        "labels, the first int at row 1: 1 in column 'c'.",
-        lambda: Votes.from_labels({"c": [True, 1, 0]}),
+    "Unknown base model 'svn'. Did you mean 'svm'? Choose from: svm, k.": (
+        lambda: Votes.from_labels({"svm": [0]}, {"k": [0]}, weights={"svn": 1})
     ),
-    (
-        TypeError,
-        "classifiers must have labels of one kind, got int (0) and str ('a'). Convert them to one kind first.",
-        lambda: Votes.from_labels({"c": [0, 1], "d": ["a", "b"]}),
+    "weights must have one number for each of the 2 base models, got shape (3,).": (
+        lambda: Votes.from_labels([[0, 0]], weights=[1, 1, 1])
     ),
-    (
-        TypeError,
-        "classifiers must hold labels (ints, bools or strings), got 0.5 of type float at row 1 in column "
-        "'c'. For probabilities use Votes.from_probabilities.",
-        lambda: Votes.from_labels({"c": [1, 0.5]}),
+    "weights must be finite and >= 0, got nan at position 0.": (
+        lambda: Votes.from_labels([[0, 0]], weights=[np.nan, 1])
     ),
-    (
-        TypeError,
-        "classifiers must hold labels (ints, bools or strings), got (1, 2) of type tuple at row 0 in column 'c'.",
-        lambda: Votes.from_labels({"c": pd.Series([(1, 2), None])}),
+    "weights must hold numbers, got ['a'].": lambda: Votes.from_labels([[0]], weights=["a"]),
+    "sample_weight must be above 0 for at least one object, got only zeros.": (
+        lambda: Votes.from_labels([[0], [1]], sample_weight=[0, 0])
     ),
-    (
-        ValueError,
-        "classifiers must hold labels (ints, bools or strings), got 0.25 at row 1 in column 'classifier_0'. "
-        "For probabilities use Votes.from_probabilities.",
-        lambda: Votes.from_labels(np.array([[1.0], [0.25]])),
+}
+SHARE_ERRORS = {
+    "probabilities must be a dict of name -> table (objects x classes), got list. Pass {'name': table} for a single model.": (
+        lambda: Votes.from_probabilities([[0.5, 0.5]])
     ),
-    (
-        ValueError,
-        "classifiers must hold labels (ints, bools or strings), got the float 9223372036854775808 at row 1 in column 'c'. Floats "
-        "of this size may have lost digits. Pass integers or strings (pandas: the dtype 'Int64' or 'UInt64').",
-        lambda: Votes.from_labels({"c": np.array([1.0, 2.0**63, 2.0**63 + 2048])}),
+    "probabilities must hold labels (ints, bools or strings), got 2.5 of type float at row 0 in column 'lr'. Pass "
+    "probabilities as a table, objects x classes.": (
+        lambda: Votes.from_probabilities({"lr": [2.5, 0.0]})
     ),
-    (
-        TypeError,
-        "classifiers must hold labels (ints, bools or strings), got 9007199254740992.0 of type float at row 0 in column 'c'. "
-        "Floats of this size may have lost digits. Pass integers or strings (pandas: the dtype 'Int64' or 'UInt64').",
-        lambda: Votes.from_labels({"c": [2.0**53, 1]}),
+    "probabilities must have rows that are non-negative and sum to 1, got a row that sums to 1.0015 at row 1 in column "
+    "'lr'. Pass normalize=True to divide each row by its sum.": (
+        lambda: Votes.from_probabilities({"lr": [[0.5, 0.5], [0.5, 0.5015]]})
     ),
-    (
-        ValueError,
-        "classifiers must hold integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1, got -1 and 9223372036854775808 in "
-        "column 'c'. Pass strings instead.",
-        lambda: Votes.from_labels({"c": [-1, 2**63]}),
+    "probabilities must have rows that are non-negative and sum to 1, got the negative value -0.5 in a row that sums to "
+    "1 at row 0 in column 'lr'. Turn logits into probabilities first, as scipy.special.softmax does.": (
+        lambda: Votes.from_probabilities({"lr": [[-0.5, 1.5]]})
     ),
-    (
-        ValueError,
-        "classifiers must hold integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1, got -1 and 9223372036854775808. Pass "
-        "strings instead.",
-        lambda: Votes.from_labels({"c": [-1, 0], "d": [2**63, 0]}),
+    "probabilities must have rows that are non-negative and sum to 1, got a row that sums to nan at row 0 in column "
+    "'lr'. A row of NaN is a missing vote.": (
+        lambda: Votes.from_probabilities({"lr": [[np.nan, 1.0]]})
     ),
-    (
-        ValueError,
-        "classes must hold integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1, got 0 and 18446744073709551616. Pass "
-        "strings instead.",
-        lambda: Votes.from_labels({"c": [0]}, classes=[0, 2**64]),
+    "clusterings must have rows that are non-negative and sum to 1, got a row that sums to 2 at row 0 in column 'k'. "
+    "Divide each row by its sum.": lambda: Votes.from_labels([[0]], {"k": np.array([[1, 1]])}),
+    "probabilities must have one row per object and one column per class, got 3 columns of 'b' for the 2 classes [0, 1]. "
+    "Pass classes=[...] in the order of the columns.": (
+        lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5, 0]]})
     ),
-    (
-        TypeError,
-        "classifiers must hold labels (ints, bools or strings), got np.datetime64('1970-01-01T00:00:00.000000001') of type "
-        "datetime64 at row 0 in column 'c'. Pass dates as strings.",
-        lambda: Votes.from_labels({"c": np.array([1, 2], dtype="datetime64[ns]")}),
-    ),
-    (
-        ValueError,
-        "clusterings must hold labels (ints, bools or strings), got inf at row 0 in column 'k'. Infinity is no "
-        "label; a missing one is None or NaN.",
-        lambda: Votes.from_labels([[0], [1]], {"k": np.array([np.inf, 1])}),
-    ),
-    (
-        TypeError,
-        "classifiers must hold labels (ints, bools or strings), got inf of type float at row 1 in column 'c'. Infinity is no "
-        "label; a missing one is None or NaN.",
-        lambda: Votes.from_labels({"c": [0, float("inf")]}),
-    ),
-    (
-        ValueError,
-        "classifiers must hold classes, [0, 1], got 5 at row 1 in column 'd' and 1 more like it. Pass "
-        "missing=5 if it means no vote.",
-        lambda: Votes.from_labels({"c": [0, 1, 0], "d": [0, 5, 6]}, classes=[0, 1]),
-    ),
-    (
-        ValueError,
-        "classifiers must hold classes, ['a', 'b'], got 'x' at row 2 in column 'c'. Pass missing='x' if it means no vote.",
-        lambda: Votes.from_labels({"c": ["a", "b", "x"]}, classes=["a", "b"]),
-    ),
-    (
-        ValueError,
-        "classifiers must hold classes, ['0', '1'], got 0 at row 0 in column 'c' and 1 more like it. Pass "
-        "missing=0 if it means no vote.",
-        lambda: Votes.from_labels({"c": [0, 1]}, classes=["0", "1"]),
-    ),
-    (
-        ValueError,
-        "classifiers must hold at least one vote, got only missing ones.",
-        lambda: Votes.from_labels({"c": [None, None]}, {"k": [0, 1]}),
-    ),
-    (
-        TypeError,
-        "classes must be a list of labels, got 'ab'.",
-        lambda: Votes.from_labels([["a"]], classes="ab"),
-    ),
-    (
-        TypeError,
-        "classes must be a list of labels, got 3.",
-        lambda: Votes.from_labels([[0]], classes=3),
-    ),
-    (
-        TypeError,
-        "classes must be a list of labels, got array(3).",
-        lambda: Votes.from_labels([[0]], classes=np.array(3)),
-    ),
-    (
-        ValueError,
-        "classes must name at least one class, got none.",
-        lambda: Votes.from_labels([[0]], classes=[]),
-    ),
-    (
-        TypeError,
-        "classes must be all ints, all bools or all strings, got [0, 'a'].",
-        lambda: Votes.from_labels([[0]], classes=[0, "a"]),
-    ),
-    (
-        TypeError,
-        "classes must be all ints, all bools or all strings, got [0.5, 1.5].",
-        lambda: Votes.from_labels([[0]], classes=[0.5, 1.5]),
-    ),
-    (
-        ValueError,
-        "classes must not repeat, got [0, 1, 0].",
-        lambda: Votes.from_labels([[0]], classes=[0, 1, 0]),
-    ),
-    (
-        ValueError,
-        "Unknown base model 'svn'. Did you mean 'svm'? Choose from: svm, k.",
-        lambda: Votes.from_labels({"svm": [0]}, {"k": [0]}, weights={"svn": 1}),
-    ),
-    (
-        ValueError,
-        "weights must have one number for each of the 2 base models, got shape (3,).",
-        lambda: Votes.from_labels([[0, 0]], weights=[1, 1, 1]),
-    ),
-    (
-        ValueError,
-        "weights must be finite and >= 0, got -1.0 at position 1.",
-        lambda: Votes.from_labels([[0, 0]], weights=[1, -1]),
-    ),
-    (
-        ValueError,
-        "weights must be finite and >= 0, got nan at position 0.",
-        lambda: Votes.from_labels([[0, 0]], weights=[np.nan, 1]),
-    ),
-    (
-        TypeError,
-        "weights must hold numbers, got ['a'].",
-        lambda: Votes.from_labels([[0]], weights=["a"]),
-    ),
-    (
-        ValueError,
-        "sample_weight must have one number for each of the 2 objects, got shape (1,).",
-        lambda: Votes.from_labels([[0], [1]], sample_weight=[1]),
-    ),
-    (
-        ValueError,
-        "sample_weight must be finite and >= 0, got inf at position 1.",
-        lambda: Votes.from_labels([[0], [1]], sample_weight=[1, np.inf]),
-    ),
-    (
-        ValueError,
-        "sample_weight must be above 0 for at least one object, got only zeros.",
-        lambda: Votes.from_labels([[0], [1]], sample_weight=[0, 0]),
-    ),
-]
-
-
-@pytest.mark.parametrize(("kind", "message", "make"), LABEL_ERRORS)
-def test_labels_that_make_no_sense_are_refused(kind, message, make):
-    with refused(kind, message):
-        make()
-
-
-SHARE_ERRORS = [
-    (
-        TypeError,
-        "probabilities must hold labels (ints, bools or strings), got 2.5 of type float at row 0 in column "
-        "'lr'. Pass probabilities as a table, objects x classes.",
-        lambda: Votes.from_probabilities({"lr": [2.5, 0.0]}),
-    ),
-    (
-        TypeError,
-        "probabilities must be a dict of name -> table (objects x classes), got list. Pass {'name': table} for a single model.",
-        lambda: Votes.from_probabilities([[0.5, 0.5]]),
-    ),
-    (
-        ValueError,
-        "probabilities must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row "
-        "1 in column 'lr'. Pass normalize=True to divide each row by its sum.",
-        lambda: Votes.from_probabilities({"lr": [[0.5, 0.5], [0.5, 0.6]]}),
-    ),
-    (
-        ValueError,
-        "probabilities must have rows that are non-negative and sum to 1, got the negative value -0.5 in a "
-        "row that sums to 1 at row 0 in column 'lr'. Turn logits or log-probabilities into probabilities first, as "
-        "scipy.special.softmax does.",
-        lambda: Votes.from_probabilities({"lr": [[-0.5, 1.5]]}),
-    ),
-    (
-        ValueError,
-        "probabilities must have rows that are non-negative and sum to 1, got a row that sums to nan at row "
-        "0 in column 'lr'. A row of NaN is a missing vote.",
-        lambda: Votes.from_probabilities({"lr": [[np.nan, 1.0]]}),
-    ),
-    (
-        ValueError,
-        "clusterings must have rows that are non-negative and sum to 1, got a row that sums to 2 at row 0 in "
-        "column 'k'. Divide each row by its sum.",
-        lambda: Votes.from_labels([[0]], {"k": np.array([[1, 1]])}),
-    ),
-    (
-        ValueError,
-        "probabilities must have one column per class, got 2 for 'a' and 3 for 'b'. Add columns of 0 where one is missing.",
-        lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5, 0]]}),
-    ),
-    (
-        ValueError,
-        "probabilities must have at least one column, got shape (2, 0) in column 'lr'.",
-        lambda: Votes.from_probabilities({"lr": np.empty((2, 0))}),
-    ),
-    (
-        TypeError,
-        "probabilities must hold numbers, one row of probabilities per object, got object values in column 'lr'.",
-        lambda: Votes.from_probabilities({"lr": [["a", "b"]]}),
-    ),
-    (
-        ValueError,
-        "probabilities must have one column per class, named ['a', 'b'], got ['a', 'c'] for 'lr'.",
-        lambda: Votes.from_probabilities(
-            {"lr": pd.DataFrame({"a": [1.0], "c": [0.0]})}, classes=["a", "b"]
-        ),
-    ),
-    (
-        ValueError,
-        "probabilities must have one column per class, named ['a', 'b'], got ['a'] for 'lr'. Add columns of 0 for ['b'].",
-        lambda: Votes.from_probabilities({"lr": pd.DataFrame({"a": [1.0]})}, classes=["a", "b"]),
-    ),
-    (
-        ValueError,
-        "probabilities must have one row per object and one column for each of the 2 classes, got shape (2, 3) for 'lr'. "
-        "Transpose it.",
+    "probabilities must have one row per object and one column per class, got 3 columns of 'lr' for the 2 classes ['a', "
+    "'b']. Transpose it.": (
         lambda: Votes.from_probabilities(
             {"lr": [[0.9, 0.2, 0.3], [0.1, 0.8, 0.7]]}, classes=["a", "b"]
-        ),
+        )
     ),
-    (
-        ValueError,
-        "probabilities must hold at least one vote, got only missing ones.",
-        lambda: Votes.from_probabilities({"lr": [[np.nan, np.nan]]}),
+    "probabilities must hold numbers, one row of probabilities per object, got object values in column 'lr'.": (
+        lambda: Votes.from_probabilities({"lr": [["a", "b"]]})
     ),
-    (
-        ValueError,
-        "probabilities must have columns that describe the same objects, got 1 row for 'a' and 2 for 'b'.",
-        lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5], [1, 0]]}),
+    "probabilities must have one column per class, named ['a', 'b'], got ['a'] for 'lr'. Add columns of 0 for ['b'].": (
+        lambda: Votes.from_probabilities({"lr": pd.DataFrame({"a": [1.0]})}, classes=["a", "b"])
     ),
-]
+    "probabilities must hold at least one vote, got only missing ones.": (
+        lambda: Votes.from_probabilities({"lr": [[np.nan, np.nan]]})
+    ),
+    "probabilities must have columns of 1 or 2 dimensions, got shape (2, 2, 2) for 'lr'.": (
+        lambda: Votes.from_probabilities({"lr": np.full((2, 2, 2), 0.5)})
+    ),
+}
+LONG_ERRORS = {
+    "objects must be an array, a list or a column of a dataframe held in memory, got str.": (
+        lambda: Votes.from_long("q", "a", "x")
+    ),
+    "objects must hold names (ints, bools or strings), got datetime.date(2020, 1, 1) of type date at row 0. Pass dates "
+    "as strings.": lambda: Votes.from_long([date(2020, 1, 1)], ["a"], ["x"]),
+    "labels must have one dimension, one value per row, got shape (1, 1).": (
+        lambda: Votes.from_long(["q"], ["a"], [["x"]])
+    ),
+    "objects, voters and labels must have the same length, got 2, 2 and 1.": (
+        lambda: Votes.from_long([0, 1], ["a", "b"], [0])
+    ),
+    "voters must have one vote per object, got 1 more, the first by 'ann' on 'q1'. "
+    "Pass repeats='mean', repeats='last' or repeats='first' to allow them.": (
+        lambda: Votes.from_long(["q1", "q1"], ["ann", "ann"], [0, 1], repeats="error")
+    ),
+    "objects must not be missing, got a missing value at row 1. Leave that row out.": (
+        lambda: Votes.from_long(["q1", None], ["ann", "ann"], [0, 1])
+    ),
+    "labels must hold at least one vote, got only missing ones.": (
+        lambda: Votes.from_long([0, 1], ["a", "b"], [None, None])
+    ),
+    "object_ids must not repeat, got 3 names for 2 objects.": (
+        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 1], object_ids=[0, 1, 1])
+    ),
+    "object_ids must name every object that was voted on, got none for 1.": (
+        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 1], object_ids=[0, 2])
+    ),
+    "The added base models must describe the same objects, got 3 rows for 2 objects.": (
+        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 1], {"k": [0, 1, 2]})
+    ),
+    "labels must hold classes, [0, 1], got 7 at row 1. Pass missing=7 if it means no vote.": (
+        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 7], classes=[0, 1])
+    ),
+}
+ERRORS = LABEL_ERRORS | SHARE_ERRORS | LONG_ERRORS
 
 
-@pytest.mark.parametrize(("kind", "message", "make"), SHARE_ERRORS)
-def test_probabilities_that_are_none_are_refused(kind, message, make):
-    with refused(kind, message):
-        make()
+@pytest.mark.parametrize("message", ERRORS)
+def test_what_cannot_be_votes_is_refused_in_words(message):
+    with refused(ValueError, message):
+        ERRORS[message]()
+
+
+def test_a_value_of_a_kind_that_is_no_label_is_a_type_error():
+    with pytest.raises(TypeError):
+        Votes.from_labels({"a": ["x", {"x": 1}]})
+
+
+@pytest.mark.parametrize("rounding", [1e-6, 9e-4, -9e-4])
+def test_rows_that_miss_one_by_rounding_are_divided_by_their_sums(rounding):
+    votes = Votes.from_probabilities({"lr": [[0.5, 0.5 + rounding]]})
+    assert sum(votes.said(0)[0].values()) == pytest.approx(1, abs=1e-15)
 
 
 def test_a_bad_row_far_down_is_named():
@@ -943,107 +759,46 @@ def test_a_bad_row_far_down_is_named():
         Votes.from_probabilities({"lr": table})
 
 
-def test_a_table_of_three_dimensions_is_refused():
-    with pytest.raises(ValueError, match="classifiers must be 2-dimensional"):
-        Votes.from_labels(np.zeros((2, 2, 2), dtype=int))
-    with pytest.raises(
-        ValueError,
-        match=re.escape(
-            "probabilities must have columns of 1 or 2 dimensions, got shape (2, 2, 2) for 'lr'."
+TEXTS = [f"text {i}" for i in range(60)]
+FRACTIONS = ["0.25", "1.5", "2"] * 20
+
+
+@pytest.mark.parametrize(
+    ("labels", "came"),
+    [
+        (
+            TEXTS,
+            "got 60 different ones in 60 votes. Leave out texts, names and measurements, or name",
         ),
-    ):
-        Votes.from_probabilities({"lr": np.full((2, 2, 2), 0.5)})
+        (
+            FRACTIONS,
+            "got the fractional number '0.25'. Pass answers with an order as scale, or name",
+        ),
+    ],
+)
+def test_texts_and_measurements_are_no_votes_unless_they_are_named(labels, came):
+    objects, voters = list(range(60)), ["a"] * 60
+    message = re.escape(f"must hold labels of classes, {came} the classes.")
+    with pytest.raises(InputError, match=f"^classifiers {message}$"):
+        Votes.from_labels({"a": labels})
+    with pytest.raises(InputError, match=f"^labels {message}$"):
+        Votes.from_long(objects, voters, labels)
+    assert Votes.from_labels({"a": labels}, classes=sorted(set(labels))).n_objects == 60
 
 
-def test_rows_may_miss_one_by_a_millionth():
-    assert len(Votes.from_probabilities({"lr": [[0.5, 0.5000009]]})) == 1
+def test_few_objects_may_all_have_different_labels():
+    assert Votes.from_labels({"a": TEXTS[:40]}).n_classes == 40
+    assert Votes.from_labels({"a": TEXTS}, sample_weight=np.full(60, 9)).n_classes == 60
 
 
-LONG_ERRORS = [
-    (
-        TypeError,
-        "objects must be an array, a list or a column of a dataframe held in memory, got str.",
-        lambda: Votes.from_long("q", "a", "x"),
-    ),
-    (
-        TypeError,
-        "voters must hold names (ints, bools or strings), got 0.5 of type float at row 0.",
-        lambda: Votes.from_long(["q"], [0.5], ["x"]),
-    ),
-    (
-        TypeError,
-        "objects must hold names (ints, bools or strings), got datetime.date(2020, 1, 1) of type date at row 0. Pass dates as "
-        "strings.",
-        lambda: Votes.from_long([date(2020, 1, 1)], ["a"], ["x"]),
-    ),
-    (
-        TypeError,
-        "object_ids must be an array, a list or a column of a dataframe held in memory, got int.",
-        lambda: Votes.from_long(["q"], ["a"], ["x"], object_ids=5),
-    ),
-    (
-        ValueError,
-        "labels must have one dimension, one value per row, got shape (1, 1).",
-        lambda: Votes.from_long(["q"], ["a"], [["x"]]),
-    ),
-    (
-        TypeError,
-        "missing must be a label (an int, a bool or a string), or a list of labels, got 0.5.",
-        lambda: Votes.from_long(["q"], ["a"], ["x"], missing=0.5),
-    ),
-    (
-        ValueError,
-        "objects, voters and labels must have the same length, got 2, 2 and 1.",
-        lambda: Votes.from_long([0, 1], ["a", "b"], [0]),
-    ),
-    (
-        ValueError,
-        "voters must have one vote per object, got 1 more, the first by 'ann' on 'q1'. "
-        "Pass repeats='mean', repeats='last' or repeats='first' to allow them.",
-        lambda: Votes.from_long(["q1", "q1"], ["ann", "ann"], [0, 1], repeats="error"),
-    ),
-    (
-        ValueError,
-        "objects must not be missing, got a missing value at row 1. Leave that row out.",
-        lambda: Votes.from_long(["q1", None], ["ann", "ann"], [0, 1]),
-    ),
-    (
-        ValueError,
-        "voters must not be missing, got a missing value at row 0. Leave that row out.",
-        lambda: Votes.from_long([0, 1], [None, "ann"], [0, 1]),
-    ),
-    (
-        ValueError,
-        "labels must hold at least one vote, got only missing ones.",
-        lambda: Votes.from_long([0, 1], ["a", "b"], [None, None]),
-    ),
-    (
-        ValueError,
-        "object_ids must not repeat, got 3 names for 2 objects.",
-        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 1], object_ids=[0, 1, 1]),
-    ),
-    (
-        ValueError,
-        "object_ids must name every object that was voted on, got none for 1.",
-        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 1], object_ids=[0, 2]),
-    ),
-    (
-        ValueError,
-        "The added base models must describe the same objects, got 3 rows for 2 objects.",
-        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 1], {"k": [0, 1, 2]}),
-    ),
-    (
-        ValueError,
-        "labels must hold classes, [0, 1], got 7 at row 1. Pass missing=7 if it means no vote.",
-        lambda: Votes.from_long([0, 1], ["a", "b"], [0, 7], classes=[0, 1]),
-    ),
-]
-
-
-@pytest.mark.parametrize(("kind", "message", "make"), LONG_ERRORS)
-def test_long_tables_that_make_no_sense_are_refused(kind, message, make):
-    with refused(kind, message):
-        make()
+def test_labels_that_differ_in_case_spaces_or_form_are_one_if_they_are_cleaned():
+    labels = ["Café", " cafe\u0301 ", "CAFÉ", "tea"]
+    assert Votes.from_labels({"a": labels}, clean=True).classes.tolist() == ["café", "tea"]
+    assert len(Votes.from_labels({"a": labels}).classes) == 4
+    named = Votes.from_labels({"a": labels}, classes=["Tea", "Café"], clean=True)
+    assert plain(named) == [["Café"], ["Café"], ["Café"], ["Tea"]]
+    long = Votes.from_long([0, 1, 2, 3], ["a"] * 4, labels, clean=True)
+    assert plain(long) == [["café"], ["café"], ["café"], ["tea"]]
 
 
 def test_a_voter_and_a_clustering_may_not_share_a_name():
@@ -1052,44 +807,35 @@ def test_a_voter_and_a_clustering_may_not_share_a_name():
         Votes.from_long([0, 1], ["a", "b"], [0, 1], {"a": [0, 0]})
 
 
-JOIN_ERRORS = [
-    (
-        "Unknown base model 'svn'. Did you mean 'svm'? Choose from: svm, knn, k.",
-        lambda votes: votes.drop("svn"),
+JOIN_ERRORS = {
+    "Unknown base model 'svn'. Did you mean 'svm'? Choose from: svm, knn, k.": (
+        lambda votes: votes.drop("svn")
     ),
-    (
-        "names must leave at least one classifier, got 'svm', 'knn'.",
-        lambda votes: votes.drop("svm", "knn"),
+    "names must leave at least one classifier, got 'svm', 'knn'.": (
+        lambda votes: votes.drop("svm", "knn")
     ),
-    ("classifiers or clusterings must be given, got neither.", lambda votes: votes.add()),
-    (
-        "The added base models must describe the same objects, got 3 rows for 2 objects.",
-        lambda votes: votes.add({"new": [0, 1, 1]}),
+    "names must be strings, one by one, got ['svm'].": lambda votes: votes.drop(["svm"]),
+    "classifiers or clusterings must be given, got neither.": lambda votes: votes.add(),
+    "The added base models must describe the same objects, got 3 rows for 2 objects.": (
+        lambda votes: votes.add({"new": [0, 1, 1]})
     ),
-    (
-        "other must describe the same 2 objects, got 1.",
-        lambda votes: votes + Votes.from_labels({"new": [0]}, classes=[0, 1]),
+    "other must describe the same 2 objects, got 1.": (
+        lambda votes: votes + Votes.from_labels({"new": [0]}, classes=[0, 1])
     ),
-    (
-        "other must have the classes [0, 1], got [0, 1, 2]. Pass classes=[...] when making them.",
-        lambda votes: votes + Votes.from_labels({"new": [0, 1]}, classes=[0, 1, 2]),
+    "other must have the classes [0, 1], got [0, 1, 2]. Pass classes=[...] when making them.": (
+        lambda votes: votes + Votes.from_labels({"new": [0, 1]}, classes=[0, 1, 2])
     ),
-    (
-        "Base models must have different names, got 'svm' twice. Pass dicts of name -> column to name them.",
-        lambda votes: votes + votes,
+    "classifiers must hold classes, [0, 1], got 4 at row 1 in column 'new'. Pass missing=4 if it means no vote.": (
+        lambda votes: votes.add({"new": [0, 4]})
     ),
-    (
-        "classifiers must hold classes, [0, 1], got 4 at row 1 in column 'new'. Pass missing=4 if it means no vote.",
-        lambda votes: votes.add({"new": [0, 4]}),
-    ),
-]
+}
 
 
-@pytest.mark.parametrize(("message", "act"), JOIN_ERRORS)
-def test_models_that_do_not_fit_are_refused(message, act):
+@pytest.mark.parametrize("message", JOIN_ERRORS)
+def test_models_that_do_not_fit_are_refused(message):
     votes = Votes.from_labels({"svm": [0, 1], "knn": [0, 0]}, {"k": [0, 1]})
     with refused(ValueError, message):
-        act(votes)
+        JOIN_ERRORS[message](votes)
 
 
 def test_votes_with_a_prior_are_joined_on_the_same_objects_only():
@@ -1104,11 +850,6 @@ def test_votes_with_a_prior_are_joined_on_the_same_objects_only():
 def test_adding_what_is_no_votes_is_refused(w8):
     with pytest.raises(TypeError, match="unsupported operand"):
         w8 + 1
-
-
-def test_taking_an_object_that_is_not_there_is_refused(w8):
-    with pytest.raises(IndexError):
-        w8[8]
 
 
 def test_taking_no_object_is_refused_or_empty(w8):
@@ -1149,22 +890,6 @@ def test_a_slice_of_a_larger_table_is_read_without_its_neighbours():
     assert Votes.from_labels(table[:, :7]).classes.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("rows", ["c", 5, [7], [True]])
-def test_objects_that_are_not_there_are_refused(rows):
-    message = "rows must be a number, a slice, a mask or an array of numbers of objects, from 0 to 1, got "
-    with pytest.raises(IndexError, match=re.escape(f"{message}{rows!r}.")):
-        Votes.from_labels({"c": [0, 1]})[rows]
-
-
-def test_shares_passed_as_labels_are_shown_the_way():
-    message = (
-        "classifiers must hold labels (ints, bools or strings), got 0.5 of type float at row 0 in column "
-        "'a'. For probabilities use"
-    )
-    with pytest.raises(TypeError, match=re.escape(message)):
-        Votes.from_labels({"a": [0.5, 1]})
-
-
 @pytest.mark.parametrize("i", [8, -9, "x", True, 1.0])
 def test_nothing_was_said_about_what_is_no_object(w8, i):
     with pytest.raises(
@@ -1172,13 +897,6 @@ def test_nothing_was_said_about_what_is_no_object(w8, i):
         match=f"^{re.escape(f'i must be the number of an object, from 0 to 7, got {i!r}.')}$",
     ):
         w8.said(i)
-
-
-def test_models_are_dropped_by_names_one_by_one(w8):
-    with pytest.raises(
-        TypeError, match=re.escape("names must be strings, one by one, got ['c0'].")
-    ):
-        w8.drop(["c0"])
 
 
 # ---- several votes of a voter on one object ------------------------------------------------------
@@ -1381,7 +1099,7 @@ def test_a_voter_on_a_scale_goes_on_with_it():
 
 
 MISFITS = {
-    "must have no vote by a voter on an object that these votes have, got 1 more, the first by 'a' on 'q'.": (
+    "voters must have one vote per object, got 1 more, the first by 'a' on 'q'.": (
         lambda one: one.add_votes(["q"], ["a"], ["x"], repeats="error")
     ),
     "must name objects as these votes do, by str, got int.": lambda one: one.add_votes(
@@ -1390,7 +1108,7 @@ MISFITS = {
     "must name classes as these votes do, by str, got int.": lambda one: one.add_votes(
         ["q"], ["b"], [1]
     ),
-    "votes must come from a long table, whose objects have names, without a prior.": lambda one: (
+    "votes must come from a long table without a prior or sample_weight.": lambda one: (
         Votes.from_labels({"b": ["x"]}).add_votes(["q"], ["b"], ["x"])
     ),
 }
@@ -1411,10 +1129,7 @@ def test_one_number_per_object_is_the_probability_of_the_second_class():
         {"lr": [[0.75, 0.25], [0.5, 0.5], [np.nan, np.nan]]}, classes=["ham", "spam"]
     )
     assert [one.said(i) for i in range(3)] == [both.said(i) for i in range(3)]
-    with pytest.raises(
-        ValueError,
-        match="must have one column per class, got one number per object for 'lr', and 3",
-    ):
+    with pytest.raises(ValueError, match="Pass probabilities as a table, objects x classes"):
         Votes.from_probabilities({"lr": [0.25, 0.9]}, classes=["a", "b", "c"])
 
 
@@ -1428,15 +1143,6 @@ def test_scores_can_be_made_to_sum_to_1():
         Votes.from_probabilities({"lr": [[2.0, 6.0], [1.0, 0.0]]})
     with pytest.raises(ValueError, match="sum to 1, got a row that sums to 0 at row 1"):
         Votes.from_probabilities({"lr": [[2.0, 6.0], [0.0, 0.0]]}, normalize=True)
-
-
-@pytest.mark.parametrize("excess", [2e-6, 1e-4, 9e-3, -2e-6, -9e-3])
-def test_rows_that_miss_one_by_more_than_a_millionth_are_refused(excess):
-    with pytest.raises(
-        InputError,
-        match="must have rows that are non-negative and sum to 1, got a row that sums to",
-    ):
-        Votes.from_probabilities({"c": [[0.5, 0.5], [0.5, 0.5 + excess]]})
 
 
 # ---- odd tables ----------------------------------------------------------------------------------
@@ -1459,20 +1165,6 @@ def test_two_columns_of_one_name_are_refused_in_words(door, library):
         match=r"^table must have columns of different names, got 'a' 2 times\. Rename them\.$",
     ):
         doors[door]()
-
-
-@pytest.mark.parametrize("i", [3, -4, "x", 1.0])
-def test_votes_on_an_object_that_is_not_there_are_refused(i):
-    with pytest.raises(IndexError, match=r"^i must be the number of an object, from 0 to 2, got "):
-        Votes.from_labels({"a": [0, 1, 1]}).said(i)
-
-
-def test_columns_of_different_length_are_refused():
-    with pytest.raises(
-        ValueError,
-        match="must have columns that describe the same objects, got 1 row for 'a' and 2 for 'b'",
-    ):
-        Votes.from_labels({"a": [0], "b": [0, 1]})
 
 
 def test_shared_votes_of_a_crowd_are_hardened_where_all_are_shared():
@@ -1640,11 +1332,6 @@ def test_sure_probabilities_of_the_second_class_are_no_labels():
         {"no": 0.0, "yes": 1.0}
     ]
     assert Votes.from_probabilities({"m": [1.0, 0.0]}, classes=[0, 1]).said(0) == [1]
-    with pytest.raises(
-        InputError,
-        match=r"^probabilities must be tables of both classes where 0 and 1 could be labels as well",
-    ):
-        Votes.from_probabilities({"m": [1.0, 1.0], "n": [0.9, 0.8]}, classes=[1, 2])
 
 
 def test_probabilities_may_be_negative_by_rounding_only():
@@ -1653,11 +1340,6 @@ def test_probabilities_may_be_negative_by_rounding_only():
         Votes.from_probabilities({"a": [[1.1, -0.1], [0.5, 0.5]]})
 
 
-def test_probabilities_that_are_no_dense_finite_table_are_refused():
-    with pytest.raises(
-        TypeError,
-        match=r"^probabilities must be dense tables, .* got a sparse matrix for 'm'\. Use its toarray",
-    ):
+def test_a_sparse_table_of_probabilities_is_refused():
+    with pytest.raises(TypeError, match=r"^probabilities\['m'\] must be an array.*got csr_array"):
         Votes.from_probabilities({"m": sparse.csr_array(np.eye(2))})
-    with pytest.raises(InputError, match="a row that sums to inf at row 0"):
-        Votes.from_probabilities({"m": [[1e308, 1e308]]}, normalize=True)

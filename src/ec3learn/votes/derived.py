@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from .._typing import Array
-from .distinct import distinct_entries, distinct_rows
-from .layout import SoftShares, entries_of_votes
-from .reading import Column, smallest_uint
+from .distinct import Codes, distinct_rows, one_of_each, row_numbers
+from .layout import SoftShares, vote_numbers, whole_votes
+from .reading import smallest_uint
 
 if TYPE_CHECKING:
     from .votes import Votes
+
+TIE = 1e-12  # shares that differ by less are equal but for rounding
 
 
 # ---- rows ----------------------------------------------------------------------------------------
@@ -52,6 +53,11 @@ def ones(n: int) -> Array:
     return np.broadcast_to(np.float64(1.0), (n,))
 
 
+def row_of_objects(votes: Votes) -> Array:
+    """The number of each object's row."""
+    return np.arange(votes.n_objects) if votes.index is None else votes.index
+
+
 def by_object(votes: Votes) -> Votes:
     """The votes with one row per object."""
     if votes.index is None:
@@ -69,11 +75,7 @@ def split_by(votes: Votes, codes: Array) -> tuple[Votes, Array]:
     """Split distinct rows whose objects differ in `codes` (integers from -1); and each row's code."""
     if votes.index is None:
         return votes, codes
-    columns = [
-        number_column(votes.index, votes.n_rows),
-        number_column(codes + 1, int(codes.max()) + 2),
-    ]
-    packed = distinct_rows(columns)
+    packed = distinct_rows([(votes.index, votes.n_rows), (codes + 1, int(codes.max()) + 2)])
     if packed is None:
         return by_object(votes), codes
     (rows, code), index, _ = packed
@@ -82,32 +84,23 @@ def split_by(votes: Votes, codes: Array) -> tuple[Votes, Array]:
 
 
 def merge_equal_rows(votes: Votes) -> Votes:
-    """Merge equal rows; of a crowd if that halves them, with soft votes or a prior not at all."""
-    if votes.stores.soft is not None or votes.prior is not None:
+    """The votes with one row for those that are equal; as they are if that saves little."""
+    stores = votes.stores
+    if votes.n_rows == 0 or stores.soft is not None or votes.prior is not None:
         return votes
-    entries = votes.stores.sparse
-    columns = [
-        number_column(codes, votes.models[m].n_groups + 1) for m, codes in votes.stores.hard.items()
+    columns: list[Codes] = [
+        (codes, votes.models[m].n_groups + 1) for m, codes in stores.hard.items()
     ]
     most = votes.n_rows
-    if entries is not None:
-        columns.append(distinct_entries(entries))
+    if stores.sparse is not None:
+        columns.append(row_numbers(stores.sparse))
         most //= 2
-        if columns[-1].n_codes > most:
-            return votes
     packed = distinct_rows(columns)
     if packed is None or len(packed[2]) > most:
         return votes
     _, number, counts = packed
-    rows = np.empty(len(counts), dtype=np.int64)
-    rows[number] = np.arange(votes.n_rows)
-    index = number if votes.index is None else number[votes.index]
+    rows, index = one_of_each(number, len(counts)), number[row_of_objects(votes)]
     return recounted(with_rows(votes, rows, index), votes.sample_weight)
-
-
-def number_column(codes: Array, n: int) -> Column:
-    """Numbers from 0 to n - 1 as a column."""
-    return Column("", codes, 0, np.arange(n))
 
 
 # ---- models --------------------------------------------------------------------------------------
@@ -125,31 +118,19 @@ def without_clusterings(votes: Votes) -> tuple[Votes, Array] | None:
     None where no rows are equal.
     """
     silent = {m: model.n_groups for m, model in enumerate(votes.models) if not model.is_voter}
-    hard = dict(votes.stores.hard)
-    for m, size in silent.items():
-        hard[m] = np.full(votes.n_rows, size, dtype=smallest_uint(size + 1))
+    nothing = {
+        m: np.full(votes.n_rows, size, dtype=smallest_uint(size + 1)) for m, size in silent.items()
+    }
     tables = {m: table for m, table in votes.stores.soft_tables.items() if m not in silent}
-    by_number = dict(sorted(hard.items()))
-    stores = replace(votes.stores, hard=by_number, soft=SoftShares.of(tables))
-    rows = replace(
-        votes,
-        n_objects=votes.n_rows,
-        index=None,
-        object_ids=None,
-        sample_weight=votes.counts,
-        stores=stores,
-    )
-    merged = merge_equal_rows(rows)
+    hard = dict(sorted((votes.stores.hard | nothing).items()))
+    stores = replace(votes.stores, hard=hard, soft=SoftShares.of(tables))
+    rows = replace(only_rows(votes, np.arange(votes.n_rows)), stores=stores, object_ids=None)
+    merged = merge_equal_rows(recounted(rows, votes.counts))
     if merged.index is None or merged.n_rows == votes.n_rows:
         return None
-    objects = replace(
-        merged,
-        n_objects=votes.n_objects,
-        object_ids=votes.object_ids,
-        sample_weight=votes.sample_weight,
-        index=merged.index if votes.index is None else merged.index[votes.index],
-    )
-    return objects, merged.index
+    index = merged.index[row_of_objects(votes)]
+    objects = spread_over(merged, index, votes.object_ids)
+    return recounted(objects, votes.sample_weight), merged.index
 
 
 def hardened(votes: Votes) -> Votes:
@@ -163,23 +144,14 @@ def hardened(votes: Votes) -> Votes:
     tables = stores.soft_tables
     for m, shares in tables.items():
         if votes.models[m].is_voter:
-            top = (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - 1e-12)
+            top = (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - TIE)
             tables[m] = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
     entries = stores.sparse
-    if entries is not None:
-        entries = _hardened_entries(entries, votes.models.group_model)
+    if entries is not None and not (entries.data == 1).all():
+        vote = vote_numbers(entries, votes.models)
+        largest = np.maximum.reduceat(entries.data, np.flatnonzero(np.diff(vote, prepend=-1)))
+        top = entries.copy()
+        top.data = (entries.data >= largest[vote] - TIE).astype(np.float64)
+        top.eliminate_zeros()
+        entries = whole_votes(top, votes.models)
     return replace(votes, stores=stores.with_tables(stores.hard, tables, entries))
-
-
-def _hardened_entries(entries: sparse.csr_array, group_model: Array) -> Any:
-    """Give each vote to its largest share, shared evenly on a tie."""
-    if (entries.data == 1).all():
-        return entries
-    row = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
-    pair = row * (int(group_model[-1]) + 1) + group_model[entries.indices]
-    _, vote = np.unique(pair, return_inverse=True)
-    largest = np.zeros(vote.max() + 1)
-    np.maximum.at(largest, vote, entries.data)
-    top = entries.data >= largest[vote] - 1e-12
-    share = 1 / np.bincount(vote[top])[vote[top]]
-    return entries_of_votes(row[top], entries.indices[top], entries.shape, share)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .._checks import InputTypeError
 from .._typing import Array
 
 Label = Any  # an int, a bool or a str, as the user gave it
 KINDS = {"int", "bool", "str"}
+Missing = frozenset[tuple[str, Label]]  # kinds and labels that mean "no vote"
 
 
 def kind_of(label: Label) -> str:
-    """Return 'bool', 'int' or 'str', or the type's own name for what is no label."""
+    """'bool', 'int' or 'str', or the type's own name for what is no label."""
     if isinstance(label, (bool, np.bool_)):
         return "bool"
     if isinstance(label, (int, np.integer)) and not isinstance(label, np.timedelta64):
@@ -23,7 +26,7 @@ def kind_of(label: Label) -> str:
 
 
 def is_missing(value: object) -> bool:
-    """Tell whether a single value stands for no vote: None, NaN, pandas' NA, NaT, numpy's masked."""
+    """Whether a value stands for no vote: None, NaN, pandas' NA, NaT, numpy's masked."""
     if value is None or type(value).__name__ in {"NAType", "NaTType", "MaskedConstant"}:
         return True
     if isinstance(value, (np.datetime64, np.timedelta64)):
@@ -31,25 +34,52 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
+def labels_for_missing(missing: Any) -> Missing:
+    """The labels that mean "no vote", of which the user may name one or several."""
+    several = missing if isinstance(missing, (list, tuple, set, frozenset)) else [missing]
+    labels = [(kind_of(label), plain(label)) for label in several if not is_missing(label)]
+    if any(kind not in KINDS for kind, _ in labels):
+        must = "must be a label (an int, a bool or a string), or a list of labels"
+        raise InputTypeError("missing", must, got=missing)
+    return frozenset(labels)
+
+
 def fits_one_integer_type(labels: Iterable[Label]) -> bool:
-    """Tell whether labels can be kept in one array: integers must fit int64, or all of them uint64."""
+    """Whether integers fit int64, or all of them uint64."""
     whole = [int(label) for label in labels if kind_of(label) == "int"]
-    return not whole or (
-        min(whole) >= -(1 << 63) and max(whole) < (1 << (63 if min(whole) < 0 else 64))
-    )
+    return not whole or label_array(whole).dtype != object
 
 
 def label_array(labels: Sequence[Label] | Array) -> Array:
-    """Return labels of one kind as an array that gives them back as they were (strings as `str`)."""
+    """Labels of one kind as an array that gives them back as they were (strings as `str`)."""
     if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
         return labels
-    if not len(labels):
-        return np.empty(0, dtype=np.int64)
-    kind = kind_of(labels[0])
-    whole = np.int64 if kind != "int" or max(labels) < 1 << 63 else np.uint64
-    return np.array(list(labels), dtype={"int": whole, "bool": np.bool_}.get(kind, object))
+    kind = kind_of(labels[0]) if len(labels) else "int"
+    if kind == "bool":
+        return np.array(list(labels), dtype=np.bool_)
+    for dtype in (np.int64, np.uint64) if kind == "int" else ():
+        if all(np.iinfo(dtype).min <= label <= np.iinfo(dtype).max for label in labels):
+            return np.array(list(labels), dtype=dtype)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = list(labels)
+    return array
 
 
 def plain(label: Any) -> Label:
-    """Return numpy's scalars as Python's own; its dates stay, since those of nanoseconds would become integers."""
+    """Scalars of numpy as Python's own; dates stay, for those of nanoseconds would be integers."""
     return label.item() if isinstance(label, np.generic) and label.dtype.kind not in "mM" else label
+
+
+def cleaned(label: Label) -> Label:
+    """Text without spaces around it, in lower case and in one form of Unicode."""
+    if not isinstance(label, str):
+        return label
+    return unicodedata.normalize("NFC", label.strip().casefold())
+
+
+def is_fraction(label: Label) -> bool:
+    """Whether text is a number with a fraction."""
+    try:
+        return isinstance(label, str) and float(label) % 1 > 0
+    except ValueError:
+        return False

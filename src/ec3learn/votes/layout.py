@@ -1,4 +1,4 @@
-"""Who is in which group, row by row, in the form in which it came: integers, a table of shares, or entries where most are none.
+"""Who is in which group, row by row: one code per row, a table of shares, or sparse entries.
 
 Models are known by their numbers, and groups are numbered model after model, as in `Votes`.
 """
@@ -17,7 +17,7 @@ from .._typing import Array
 from .models import Models
 from .reading import smallest_uint
 
-SAMPLE = 10_000  # rows that tell which group is large
+LEAST_SHARE = 1e-14  # what is left of 1 below that is rounding
 
 
 def frozen(array: Array) -> Array:
@@ -32,13 +32,13 @@ class Frozen:
     def __post_init__(self) -> None:
         """Make every array among the fields unwritable, those of a sparse matrix or a dict too."""
         for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                frozen(value)
-            elif isinstance(value, dict):
-                for codes in value.values():
-                    frozen(codes)
+            parts = [value]
+            if isinstance(value, dict):
+                parts = list(value.values())
             elif isinstance(value, sparse.csr_array):
-                for part in (value.data, value.indices, value.indptr):
+                parts = [value.data, value.indices, value.indptr]
+            for part in parts:
+                if isinstance(part, np.ndarray):
                     frozen(part)
 
 
@@ -46,141 +46,70 @@ class Frozen:
 class SoftModel:
     """Where a soft model's shares stand in the table of `SoftShares`.
 
-    The shares of all groups but `derived` stand from column `first` on. `cover` is the column that
-    is 0 where the model did not vote: the column 0 of ones if it always did.
+    Those of all groups but the last stand from column `first` on. `cover` is the column that is 0
+    where the model did not vote: the column 0 of ones if it always did.
     """
 
     number: int
     n_groups: int
     first: int
-    derived: int
     cover: int
 
 
 @dataclass(frozen=True, eq=False)
 class SoftShares(Frozen):
-    """Soft votes of several models; of each the shares of a large group are left out, since they follow from the others.
-
-    Deriving a large group's shares costs no precision; a small group's would be lost in rounding.
-    It is the largest one in a sample of the rows.
-    """
+    """Soft votes of several models in one table; a last group's shares follow from the others."""
 
     models: tuple[SoftModel, ...]
     table: Array
 
     @classmethod
     def of(cls, tables: Mapping[int, Array]) -> SoftShares | None:
-        """Stack tables of shares, by the number of their model; a row of zeros or of NaN is a missing vote. None: no tables."""
+        """Stack tables of shares by model; a row of zeros or NaN is a missing vote. None: none."""
         if not tables:
             return None
-        n_rows = len(next(iter(tables.values())))
-        stacked = np.empty(
-            (n_rows, 1 + sum(table.shape[1] for table in tables.values())), order="F"
-        )  # that is room enough
-        stacked[:, 0] = 1
-        models, first, some = (
-            [],
-            1,
-            np.linspace(0, n_rows - 1, min(n_rows, SAMPLE)).astype(np.int64),
-        )
+        models, columns = [], [np.ones(len(next(iter(tables.values()))))]
         for m, table in sorted(tables.items()):
-            size, voted = table.shape[1], table @ np.ones(table.shape[1]) > 0
-            everywhere, end = bool(voted.all()), first + size - 1
-            derived = int(np.argmax(np.nansum(table[some], axis=0)))
-            models.append(SoftModel(m, size, first, derived, 0 if everywhere else end))
-            for place, group in enumerate(group for group in range(size) if group != derived):
-                stacked[:, first + place] = table[:, group]
-            if not everywhere:
-                stacked[~voted, first:end] = 0
-                stacked[:, end] = voted
-            first = end if everywhere else end + 1
-        return cls(tuple(models), stacked[:, :first])
+            voted, cover = table @ np.ones(table.shape[1]) > 0, 0
+            if not voted.all():
+                cover, table = len(columns), np.where(voted[:, None], table, 0.0)
+                columns.append(voted.astype(np.float64))
+            models.append(SoftModel(m, table.shape[1], len(columns), cover))
+            columns.extend(table[:, :-1].T)
+        return cls(tuple(models), np.array(columns).T)
 
     def basis(self) -> Array:
-        """Return the matrix B with `table @ B` = the shares of all the groups of these models, side by side."""
+        """The matrix B with `table @ B` = the shares of all groups of these models."""
         blocks = []
         for model in self.models:
             block = np.zeros((self.table.shape[1], model.n_groups))
-            others = [group for group in range(model.n_groups) if group != model.derived]
-            own = np.arange(model.first, model.first + len(others))
-            block[own, others] = 1
-            block[own, model.derived] = -1
-            block[model.cover, model.derived] = 1
+            others = np.arange(model.n_groups - 1)
+            block[model.first + others, others] = 1
+            block[model.first + others, -1] = -1
+            block[model.cover, -1] = 1
             blocks.append(block)
         return np.hstack(blocks)
 
-    def shares_of(self, model: SoftModel, rows: Array | slice = slice(None)) -> Array:
-        """Return one model's shares, rows x groups; a row of zeros where it did not vote. Few long columns are quick to read."""
-        shares = np.empty((len(self.table[rows, 0]), model.n_groups), order="F")
-        others = [group for group in range(model.n_groups) if group != model.derived]
-        shares[:, others] = self.table[rows, model.first : model.first + len(others)]
-        rest = self.table[rows, model.cover] - shares[:, others].sum(axis=1)
-        shares[:, model.derived] = np.where(rest > 1e-14, rest, 0.0)
-        return shares
+    def shares_of(self, model: SoftModel) -> Array:
+        """One model's shares, rows x groups; a row of zeros where it did not vote."""
+        others = self.table[:, model.first : model.first + model.n_groups - 1]
+        last = self.table[:, model.cover] - others.sum(axis=1)
+        return np.array([*others.T, np.where(last > LEAST_SHARE, last, 0.0)]).T
 
     def tables(self) -> dict[int, Array]:
-        """Return the shares of all models, by number."""
+        """The shares of all models, by number."""
         return {model.number: self.shares_of(model) for model in self.models}
 
     def take(self, rows: Array) -> SoftShares:
-        """Return the shares of some rows."""
+        """The shares of some rows."""
         return replace(self, table=np.asfortranarray(self.table[rows]))
-
-
-def entries_of_votes(
-    objects: Array, groups: Array, shape: tuple[int, int], share: Array | None = None
-) -> sparse.csr_array:
-    """Return one entry per vote, from votes sorted by object; a vote may count for a `share` of one only."""
-    width = np.int32 if max(*shape, len(groups)) < 1 << 31 else np.int64
-    starts = np.concatenate([[0], np.cumsum(np.bincount(objects, minlength=shape[0]))])
-    return entries_from(starts.astype(width), groups.astype(width), shape, share)
-
-
-def entries_from(
-    starts: Array, groups: Array, shape: tuple[int, int], share: Array | None = None
-) -> sparse.csr_array:
-    """Return the same where it is known at which place the votes on each object begin."""
-    return sparse.csr_array(
-        (np.ones(len(groups)) if share is None else share, groups, starts), shape=shape
-    )
-
-
-def entries_of_columns(
-    columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]
-) -> sparse.csr_array:
-    """Return one entry per vote, from columns of codes by the number of their model; a code of `missing[m]` is no vote."""
-    n_rows = len(next(iter(columns.values())))
-    width = np.int32 if max(offsets[-1], n_rows * len(columns)) < 1 << 31 else np.int64
-    shape = (n_rows, int(offsets[-1]))
-    if not any((codes == missing[m]).any() for m, codes in columns.items()):
-        table = np.empty((n_rows, len(columns)), dtype=width)
-        for place, (m, codes) in enumerate(columns.items()):
-            np.add(codes, offsets[m], out=table[:, place], casting="unsafe")
-        starts = np.arange(0, table.size + 1, len(columns), dtype=width)
-        return sparse.csr_array((np.ones(table.size), table.ravel(), starts), shape=shape)
-    rows, groups = [], []
-    for m, codes in columns.items():
-        voted = np.flatnonzero(codes != missing[m])
-        rows.append(voted.astype(width))
-        own: Array = (codes if len(voted) == n_rows else codes[voted]).astype(width)
-        groups.append(own + width(offsets[m]))
-    starts = np.concatenate([[0], np.cumsum([len(part) for part in rows])]).astype(width)
-    by_model = sparse.csc_array(
-        (np.concatenate(groups), np.concatenate(rows), starts), shape=(n_rows, len(columns))
-    )
-    del rows, groups
-    by_row = by_model.tocsr()  # its data are the groups
-    return sparse.csr_array((np.ones(by_row.nnz), by_row.data, by_row.indptr), shape=shape)
-
-
-# ---- all of them together ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Stores(Frozen):
     """The memberships of rows in groups; each model is in one of the three."""
 
-    # One code per row, by the number of the model; a code of the model's `n_groups` is a missing vote.
+    # One code per row, by the number of the model; the model's `n_groups` is a missing vote.
     hard: dict[int, Array] = field(default_factory=dict)
     soft: SoftShares | None = None  # a table of shares
     sparse: sparse.csr_array | None = None  # rows x groups, where nearly all votes are missing
@@ -188,20 +117,18 @@ class Stores(Frozen):
 
     @property
     def is_hard(self) -> bool:
-        """Return whether every vote is whole: there are no soft or repeated ones."""
+        """Whether every vote is whole: there are no soft or repeated ones."""
         return self.soft is None and (self.sparse is None or bool((self.sparse.data == 1).all()))
 
     @property
     def soft_tables(self) -> dict[int, Array]:
-        """Return the shares of soft models, by number; rows of zeros are missing votes."""
+        """The shares of soft models, by number; rows of zeros are missing votes."""
         return {} if self.soft is None else self.soft.tables()
 
     @cached_property
     def by_group(self) -> Any:
-        """Return the sparse entries, one group after the other, if there are any."""
+        """The sparse entries, one group after the other, if there are any."""
         return None if self.sparse is None else self.sparse.tocsc()
-
-    # ---- other stores from these -----------------------------------------------------------------
 
     def take(self, rows: Array) -> Stores:
         """Some of the rows."""
@@ -227,18 +154,21 @@ class Stores(Frozen):
     def beside(self, other: Stores, models: Models, other_models: Models) -> Stores:
         """These models, and after them those of other stores of the same rows."""
         n = len(models)
-        tables = self.soft_tables | {m + n: table for m, table in other.soft_tables.items()}
         entries = None
-        if self.sparse is not None or other.sparse is not None:
-            n_rows = (other if self.sparse is None else self).sparse.shape[0]  # type: ignore[union-attr]
-            parts = [
-                sparse.csr_array((n_rows, groups.n_groups)) if part is None else part
-                for part, groups in ((self.sparse, models), (other.sparse, other_models))
+        parts = [self.sparse, other.sparse]
+        n_rows = [part.shape[0] for part in parts if part is not None]
+        if n_rows:
+            widths = (models.n_groups, other_models.n_groups)
+            blocks = [
+                sparse.csr_array((n_rows[0], width)) if part is None else part
+                for part, width in zip(parts, widths, strict=True)
             ]
-            entries = sparse.hstack(parts, format="csr")
+            entries = sparse.hstack(blocks, format="csr")
         return Stores(
             self.hard | {m + n: codes for m, codes in other.hard.items()},
-            SoftShares.of(tables),
+            SoftShares.of(
+                self.soft_tables | {m + n: table for m, table in other.soft_tables.items()}
+            ),
             entries,
             self.n_repeated + other.n_repeated,
         )
@@ -247,11 +177,10 @@ class Stores(Frozen):
         """The same with some models given by their shares, as codes where every vote is whole."""
         codes, shared = dict(hard), {}
         for m, table in tables.items():
-            size = table.shape[1]
             if ((table == 0) | (table == 1)).all():
-                codes[m] = np.full(len(table), size, dtype=smallest_uint(size + 1))
-                for group, share in enumerate(table.T):
-                    codes[m][share == 1] = group
+                size = table.shape[1]
+                code = np.where(table.any(axis=1), table.argmax(axis=1), size)
+                codes[m] = code.astype(smallest_uint(size + 1))
             else:
                 shared[m] = table
         by_number = dict(sorted(codes.items()))
@@ -263,3 +192,44 @@ class Stores(Frozen):
         entries = entries_of_columns({m: self.hard[m] for m in crowd}, models.offsets, sizes)
         others = {m: codes for m, codes in self.hard.items() if m not in set(crowd)}
         return replace(self, hard=others, sparse=entries)
+
+
+# ---- sparse entries ------------------------------------------------------------------------------
+
+
+def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int]) -> sparse.csr_array:
+    """How often each object is put into each group, one pair of them per vote."""
+    return sparse.coo_array((np.ones(len(groups)), (objects, groups)), shape=shape).tocsr()
+
+
+def entries_of_columns(
+    columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]
+) -> sparse.csr_array:
+    """One entry per vote, from columns of codes by model; a code of `missing[m]` is no vote."""
+    rows = [np.flatnonzero(codes != missing[m]) for m, codes in columns.items()]
+    groups = [
+        codes[voted] + offsets[m] for voted, (m, codes) in zip(rows, columns.items(), strict=True)
+    ]
+    starts = np.cumsum([0, *map(len, rows)])
+    n_rows = len(next(iter(columns.values())))
+    by_model = sparse.csc_array(
+        (np.concatenate(groups), np.concatenate(rows), starts), shape=(n_rows, len(columns))
+    )
+    by_row = by_model.tocsr()  # its data are the groups
+    groups_by_row = by_row.data.astype(by_row.indptr.dtype)
+    parts = (np.ones(by_row.nnz), groups_by_row, by_row.indptr)
+    return sparse.csr_array(parts, shape=(n_rows, int(offsets[-1])))
+
+
+def vote_numbers(entries: sparse.csr_array, models: Models) -> Array:
+    """The number of the vote of each entry: those of one model on one row are one vote."""
+    row = np.repeat(np.arange(entries.shape[0]), np.diff(entries.indptr))
+    pair = row * len(models) + models.group_model[entries.indices]
+    return np.asarray(np.cumsum(np.diff(pair, prepend=-1) != 0) - 1)
+
+
+def whole_votes(entries: sparse.csr_array, models: Models) -> sparse.csr_array:
+    """The entries divided so that those of one vote sum to 1."""
+    vote = vote_numbers(entries, models)
+    shares = entries.data / np.bincount(vote, weights=entries.data)[vote]
+    return sparse.csr_array((shares, entries.indices, entries.indptr), shape=entries.shape)

@@ -19,15 +19,16 @@ from scipy.special import log_softmax
 from .._checks import InputError
 from .._text import count
 from .._typing import Array
-from .encoding import checked_shares, columns_by_class, indexed_places, object_places
+from .encoding import rows_by_index, rows_by_name
 from .layout import Frozen
-from .reading import Where, named_columns
+from .reading import named_columns
+from .shares import checked_shares, columns_by_class
 
 LEAST = 1e-3  # a class of probability 0 is unlikely, not impossible
 
 
 def log_shares(proba: Array) -> Array:
-    """Return the logarithms of class probabilities, none of them below `LEAST`: nobody rules a class out."""
+    """The logarithms of class probabilities, none of them below `LEAST`: nobody rules a class out."""
     return np.asarray(np.log(np.maximum(proba, LEAST)))
 
 
@@ -42,7 +43,7 @@ class Trust:
     likelihood: float = 0.0  # of the votes on an object, with these: the logarithm, averaged
 
     def log_proba(self, proba: Array) -> Array:
-        """Return the logarithms of what the probabilities mean; where none are given, of the shares of the classes."""
+        """The logarithms of what the probabilities mean; where none are given, of the shares of the classes."""
         given = ~np.isnan(proba).any(axis=1)
         logs = np.tile(np.log(self.shares), (len(proba), 1))
         logs[given] = log_softmax(self.slope * log_shares(proba[given]) + self.offsets, axis=1)
@@ -57,59 +58,55 @@ class Prior(Frozen):
     trust: Trust | None = None
 
     def take(self, rows: Any) -> Prior:
-        """Return that of some rows."""
+        """That of some rows."""
         return Prior(self.proba[rows], self.trust)
 
     @cached_property
     def given(self) -> Array:
-        """Return which rows have one."""
+        """Which rows have one."""
         return np.asarray(~np.isnan(self.proba).any(axis=1))
 
     @property
     def evidence(self) -> Array:
-        """Return by how much it raises the log-odds of each class over the class's share; 0 where none is given."""
+        """By how much it raises the log-odds of each class over the class's share; 0 where none is given."""
         return self.learned.log_proba(self.proba) - np.log(self.learned.shares)
 
     @property
     def trusted(self) -> Array:
-        """Return the class probabilities that are left when it is trusted no further than it should be."""
+        """The class probabilities that are left when it is trusted no further than it should be."""
         return np.exp(self.learned.log_proba(self.proba))
 
     @property
     def weight(self) -> Array:
-        """Return how many votes that of each row is worth."""
+        """How many votes that of each row is worth."""
         return self.learned.weight * self.given
 
     @property
     def learned(self) -> Trust:
-        """Return how far to trust it; a method's `solve` learns that before anything asks."""
+        """How far to trust it; a method's `solve` learns that before anything asks."""
         assert self.trust is not None
         return self.trust
 
 
 def read_prior(prior: Any, classes: Array, n_objects: int, object_ids: Array | None) -> Array:
-    """Return the class probabilities of each object, NaN where none are given.
+    """The class probabilities of each object, NaN where none are given.
 
     `prior` is a table with one row per object and one column per class, in the order of the classes
     or, in a dataframe, called like them; or a dict of object -> row for some of the objects, or a
     pandas table whose index has their names.
     """
     if isinstance(prior, Mapping):
-        table = np.full((n_objects, len(classes)), np.nan)
-        if len(prior):
-            row, places = object_places(list(prior), n_objects, object_ids, "prior")
-            table[places] = _shares(list(prior.values()), classes)[row]
-        return table
-    shares, named = _shares(prior, classes), indexed_places(prior, object_ids, "prior")
-    if named is not None:
-        table = np.full((n_objects, len(classes)), np.nan)
-        table[named[1]] = shares[named[0]]
-        return table
+        if not prior:
+            return np.full((n_objects, len(classes)), np.nan)
+        rows: Array | None = rows_by_name(list(prior), n_objects, object_ids, "prior")
+        shares = _shares(list(prior.values()), classes)
+    else:
+        rows, shares = rows_by_index(prior, object_ids, "prior"), _shares(prior, classes)
+    if rows is not None:
+        return np.where(rows[:, None] >= 0, shares[rows], np.nan)
     if len(shares) != n_objects:
-        came = count(len(shares), "row")
-        raise InputError(
-            "prior", f"must have one row for each of the {n_objects} objects", came=came
-        )
+        must = f"must have one row for each of the {n_objects} objects"
+        raise InputError("prior", must, came=count(len(shares), "row"))
     return shares
 
 
@@ -117,12 +114,7 @@ def _shares(table: Any, classes: Array) -> Array:
     ordered, _ = columns_by_class({"prior": table}, classes, "prior")
     values = named_columns(ordered, "prior", "")["prior"]
     if values.ndim != 2 or values.shape[1] != len(classes):
-        n_classes = count(len(classes), "class", "classes")
-        raise InputError(
-            "prior",
-            f"must have one column for each of the {n_classes}",
-            came=f"shape {values.shape}",
-        )
-    return np.array(
-        checked_shares(values, Where("prior"), "A row of NaN is an object without a prior.")
-    )
+        must = f"must have one column for each of the {count(len(classes), 'class', 'classes')}"
+        raise InputError("prior", must, came=f"shape {values.shape}")
+    nan_row = "A row of NaN is an object without a prior."
+    return np.array(checked_shares(values, "prior", "prior", nan_row))

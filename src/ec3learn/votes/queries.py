@@ -19,24 +19,20 @@ def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
     if kind_of(i) != "int" or not -votes.n_objects <= i < votes.n_objects:
         must = f"must be the number of an object, from 0 to {votes.n_objects - 1}"
         raise InputIndexError("i", must, got=i)
-    row, models, stores = (
-        int(i if votes.index is None else votes.index[i]),
-        votes.models,
-        votes.stores,
-    )
-    answers: dict[int, Any] = {}
-    for m, codes in stores.hard.items():
-        if codes[row] < models[m].n_groups:
-            answers[m] = plain(models[m].labels[codes[row]])
-    if stores.soft is not None:
-        for m, shares in stores.soft.take(np.array([row])).tables().items():
-            if shares.any():
-                labels = map(plain, models[m].labels)
-                answers[m] = dict(zip(labels, shares[0].tolist(), strict=True))
-    if stores.sparse is not None:
-        entries = slice(*stores.sparse.indptr[row : row + 2])
-        groups, shares = stores.sparse.indices[entries], stores.sparse.data[entries]
-        for group, share in zip(groups.tolist(), shares.tolist(), strict=True):
+    row, models = int(i if votes.index is None else votes.index[i]), votes.models
+    answers: dict[int, Any] = {
+        m: plain(models[m].labels[codes[row]])
+        for m, codes in votes.stores.hard.items()
+        if codes[row] < models[m].n_groups
+    }
+    for m, shares in votes.stores.soft_tables.items():
+        if shares[row].any():
+            labels = map(plain, models[m].labels)
+            answers[m] = dict(zip(labels, shares[row].tolist(), strict=True))
+    if votes.stores.sparse is not None:
+        entries = slice(*votes.stores.sparse.indptr[row : row + 2])
+        groups, parts = votes.stores.sparse.indices[entries], votes.stores.sparse.data[entries]
+        for group, share in zip(groups.tolist(), parts.tolist(), strict=True):
             m = int(models.group_model[group])
             label = plain(models[m].labels[group - models.offsets[m]])
             answers[m] = label if share == 1 else {**answers.get(m, {}), label: share}
@@ -45,26 +41,29 @@ def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
 
 def entries_of(votes: Votes, models: Array) -> tuple[Array, Array, Array, Array]:
     """What some models said: the place of each entry's model among them, its row, group and share."""
-    offsets, sizes = votes.models.offsets, np.diff(votes.models.offsets)
     none = np.empty(0, dtype=np.int64)
     parts = [(none, none, none, np.empty(0))]
-    tables, by_group = votes.stores.soft_tables, votes.stores.by_group
     for place, m in enumerate(models.tolist()):
-        if m in votes.stores.hard:
-            codes = votes.stores.hard[m]
-            rows = np.flatnonzero(codes != sizes[m])
-            groups, shares = offsets[m] + codes[rows], np.ones(len(rows))
-        elif m in tables:
-            rows, codes = np.nonzero(tables[m])
-            groups, shares = offsets[m] + codes, tables[m][rows, codes]
-        else:
-            starts = by_group.indptr[offsets[m] : offsets[m + 1] + 1]
-            rows = by_group.indices[starts[0] : starts[-1]]
-            shares = by_group.data[starts[0] : starts[-1]]
-            groups = np.repeat(np.arange(offsets[m], offsets[m + 1]), np.diff(starts))
+        rows, groups, shares = _entries_of_model(votes, m)
         parts.append((np.full(len(rows), place), rows, groups, shares))
     owner, row, group, share = (np.concatenate(column) for column in zip(*parts, strict=True))
     return owner, row, group, share
+
+
+def _entries_of_model(votes: Votes, m: int) -> tuple[Array, Array, Array]:
+    offsets, tables = votes.models.offsets, votes.stores.soft_tables
+    if m in votes.stores.hard:
+        codes = votes.stores.hard[m]
+        rows = np.flatnonzero(codes != votes.models[m].n_groups)
+        return rows, offsets[m] + codes[rows], np.ones(len(rows))
+    if m in tables:
+        rows, codes = np.nonzero(tables[m])
+        return rows, offsets[m] + codes, tables[m][rows, codes]
+    by_group = votes.stores.by_group
+    starts = by_group.indptr[offsets[m] : offsets[m + 1] + 1]
+    entries = slice(starts[0], starts[-1])
+    groups = np.repeat(np.arange(offsets[m], offsets[m + 1]), np.diff(starts))
+    return by_group.indices[entries], groups, by_group.data[entries]
 
 
 def votes_per_model(votes: Votes) -> Array:
@@ -79,9 +78,7 @@ def votes_per_model(votes: Votes) -> Array:
             totals[model.number] = stores.soft.table[:, model.cover] @ per_row
     if stores.sparse is not None:
         owner = models.group_model[stores.sparse.indices]
-        weight = stores.sparse.data
-        if votes.index is not None:
-            weight = weight * np.repeat(per_row, np.diff(stores.sparse.indptr))
+        weight = stores.sparse.data * np.repeat(per_row, np.diff(stores.sparse.indptr))
         # Shares of one vote add up to 1 but for rounding.
         totals += np.round(np.bincount(owner, weights=weight, minlength=len(models)), 6)
     return totals

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +16,7 @@ from scipy import sparse
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg, listed
 from .._typing import Array
-from .derived import merge_equal_rows
+from .derived import merge_equal_rows, row_of_objects
 from .labels import KINDS, Label, kind_of, plain
 from .models import BaseModel, Models
 from .queries import entries_of
@@ -24,7 +24,9 @@ from .queries import entries_of
 if TYPE_CHECKING:
     from .votes import Votes
 
-DIRECTIONS = ("up", "down", "learn")
+Direction = Literal["up", "down", "learn"]
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+ROUNDING = 1e-9  # by which a position may miss the border of a class
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Scale:
 
     values: Sequence[Label]
     unordered: Sequence[Label] = ()
-    direction: Literal["up", "down", "learn"] = "up"
+    direction: Direction = "up"
     outside: Literal["error", "missing"] = "error"
 
     def __post_init__(self) -> None:
@@ -68,111 +70,93 @@ class Scale:
         require_choice("outside", self.outside, ("error", "missing"))
         values, unordered = (_labels(name, getattr(self, name)) for name in ("values", "unordered"))
         if len(values) < 2:
-            raise InputError(
-                "values", "must name at least two answers, from low to high", came=listed(values)
-            )
-        keys = [(kind_of(label), label) for label in (*values, *unordered)]
-        if len(set(keys)) < len(keys):
-            raise InputError(
-                "values",
-                f"and {arg('unordered')} must not repeat",
-                came=listed([*values, *unordered]),
-            )
+            must = "must name at least two answers, from low to high"
+            raise InputError("values", must, came=listed(values))
+        labels = [*values, *unordered]
+        if len({(kind_of(label), label) for label in labels}) < len(labels):
+            must = f"and {arg('unordered')} must not repeat"
+            raise InputError("values", must, came=listed(labels))
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "unordered", unordered)
 
     @property
     def labels(self) -> Array:
-        """Return all answers, those with an order first."""
+        """All answers, those with an order first."""
         labels = np.empty(len(self.values) + len(self.unordered), dtype=object)
         labels[:] = [*self.values, *self.unordered]
         return labels
 
     @property
     def positions(self) -> Array:
-        """Return where each answer lies between the first class (0) and the last (1); NaN for those without an order."""
+        """Where each answer lies between the first class (0) and the last (1); NaN without an order."""
         ordered = np.linspace(0.0, 1.0, len(self.values))
-        return np.concatenate(
-            [
-                ordered[::-1] if self.direction == "down" else ordered,
-                np.full(len(self.unordered), np.nan),
-            ]
-        )
+        ordered = ordered[::-1] if self.direction == "down" else ordered
+        return np.concatenate([ordered, np.full(len(self.unordered), np.nan)])
+
+    def grader(self, name: str) -> BaseModel:
+        """A voter who answers on this scale."""
+        return BaseModel(name, "grader", self.labels, self.positions, self.direction != "learn")
 
 
-def _labels(name: str, given: Any) -> tuple[Label, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputTypeError(
-            name, "must be a sequence of labels (ints, bools or strings)", got=given
-        )
-    labels = tuple(plain(label) for label in given)
-    for label in labels:
-        if kind_of(label) not in KINDS:
-            raise InputTypeError(name, "must hold labels (ints, bools or strings)", got=label)
+def _labels(name: str, answers: Any) -> tuple[Label, ...]:
+    is_list = isinstance(answers, Iterable) and not isinstance(answers, str)
+    labels = tuple(plain(label) for label in answers) if is_list else ()
+    if not is_list or any(kind_of(label) not in KINDS for label in labels):
+        must = "must be a sequence of labels (ints, bools or strings)"
+        raise InputTypeError(name, must, got=answers)
     return labels
 
 
 def voter_scale(model: BaseModel) -> Scale:
-    """Return the scale on which a voter answered."""
+    """The scale on which a voter answered."""
     assert model.positions is not None
     ordered = ~np.isnan(model.positions)
     return Scale(model.labels[ordered].tolist(), model.labels[~ordered].tolist())
 
 
 def shared_scale(models: Iterable[BaseModel]) -> Scale | None:
-    """Return the scale on which all voters answer; None where some name classes, or scales differ."""
-    voters = [model for model in models if model.is_voter]
-    if any(model.positions is None for model in voters):
-        return None
-    scales = {replace(voter_scale(model), direction=_direction(model)) for model in voters}
+    """The scale on which all voters answer; None where some name classes, or scales differ."""
+    scales = set()
+    for model in models:
+        if model.kind == "classifier":
+            return None
+        if model.positions is not None:
+            runs_up = model.positions[0] < model.positions[len(voter_scale(model).values) - 1]
+            direction: Direction = "up" if runs_up else "down"
+            direction = direction if model.oriented else "learn"
+            scales.add(replace(voter_scale(model), direction=direction))
     return scales.pop() if len(scales) == 1 else None
 
 
-def _direction(model: BaseModel) -> Literal["up", "down", "learn"]:
-    assert model.positions is not None
-    low, high = model.positions[~np.isnan(model.positions)][[0, -1]]
-    return "learn" if not model.oriented else "up" if low < high else "down"
-
-
 def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:
-    """Return the scale of each voter that has one: one for all, or a dict of voter -> scale."""
+    """The scale of each voter that has one: one for all, or a dict of voter -> scale."""
     if scale is None:
         return {}
-    if not isinstance(scale, Mapping):
-        return dict.fromkeys(names, _scale(scale))
-    for name in scale:
+    scales = scale if isinstance(scale, Mapping) else dict.fromkeys(names, scale)
+    for name, answers in scales.items():
         if name not in names:
             raise unknown_name("voter", name, names)
-    return {name: _scale(own) for name, own in scale.items()}
-
-
-def _scale(given: Any) -> Scale:
-    if isinstance(given, Scale):
-        return given
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputTypeError(
-            "scale",
-            "must be a Scale, a sequence of answers, or a dict of voter -> scale",
-            got=given,
-        )
-    return Scale(tuple(given))
+        if isinstance(answers, str) or not isinstance(answers, (Scale, Iterable)):
+            must = "must be a Scale, a sequence of answers, or a dict of voter -> scale"
+            raise InputTypeError("scale", must, got=answers)
+    return {
+        name: answers if isinstance(answers, Scale) else Scale(tuple(answers))
+        for name, answers in scales.items()
+    }
 
 
 def class_shares(positions: Array, n_classes: int) -> Array:
-    """Return the vote that each answer stands for, answers x classes, by its position; rows of zeros are no vote.
+    """The vote that each answer stands for, answers x classes, by its position; zeros are no vote.
 
     With t = position x n_classes the answer falls into class floor(t); on a border (t an integer
     strictly inside) it is half a vote for the class on either side.
     """
     shares = np.zeros((len(positions), n_classes))
-    for answer, position in enumerate(positions):
-        if not np.isnan(position):
-            t = position * n_classes
-            border = round(t)
-            if abs(t - border) < 1e-9 and 0 < border < n_classes:
-                shares[answer, border - 1 : border + 1] = 0.5
-            else:
-                shares[answer, min(int(t), n_classes - 1)] = 1.0
+    ordered = np.flatnonzero(~np.isnan(positions))
+    t = positions[ordered] * n_classes
+    for side in (-ROUNDING, ROUNDING):
+        cell = np.clip(np.floor(t + side).astype(np.int64), 0, n_classes - 1)
+        shares[ordered, cell] += 0.5
     return shares
 
 
@@ -180,12 +164,12 @@ def class_shares(positions: Array, n_classes: int) -> Array:
 
 
 def as_class_votes(votes: Votes) -> Votes:
-    """Return the votes with each answer on a scale replaced by a vote for the class it stands for, by the rule of `Scale`."""
-    meaning = {}
-    for m, model in enumerate(votes.models):
-        if model.positions is not None:
-            _require_direction(model)
-            meaning[m] = class_shares(model.positions, votes.n_classes)
+    """The votes with each answer on a scale replaced by the class that it stands for (`Scale`)."""
+    meaning = {
+        m: class_shares(_directed(model), votes.n_classes)
+        for m, model in enumerate(votes.models)
+        if model.positions is not None
+    }
     if not meaning:
         return votes
     hard, tables = dict(votes.stores.hard), votes.stores.soft_tables
@@ -208,7 +192,7 @@ def as_class_votes(votes: Votes) -> Votes:
 
 
 def shares_between(positions: Array, n_classes: int) -> Array:
-    """Return each answer as shares of the two classes that it lies between, in proportion, answers x classes; zeros for none."""
+    """Each answer as shares of the two classes that it lies between, in proportion; zeros for none."""
     apart = np.abs(positions[:, None] * (n_classes - 1) - np.arange(n_classes))
     return np.nan_to_num(np.maximum(1 - apart, 0.0))
 
@@ -232,8 +216,7 @@ def _group_votes(votes: Votes, shares_of: Callable[[Array, int], Array]) -> spar
     rows, columns, shares = [named], [classes[named]], [np.ones(len(named))]
     for m, model in enumerate(votes.models):
         if model.positions is not None:
-            _require_direction(model)
-            answers = sparse.coo_array(shares_of(model.positions, votes.n_classes))
+            answers = sparse.coo_array(shares_of(_directed(model), votes.n_classes))
             rows.append(answers.coords[0] + votes.models.offsets[m])
             columns.append(answers.coords[1])
             shares.append(answers.data)
@@ -241,46 +224,44 @@ def _group_votes(votes: Votes, shares_of: Callable[[Array, int], Array]) -> spar
     return sparse.csr_array(entries, shape=(votes.models.n_groups, votes.n_classes))
 
 
+def _directed(model: BaseModel) -> Array:
+    """The positions of a grader's answers, if it is known which end means which class."""
+    assert model.positions is not None
+    if not model.oriented:
+        must = f"must tell which end of the scale of {model.name!r} means which class"
+        direction = f"a scale with {arg('direction', 'up')}"
+        remedy = f"Pass known labels of objects it voted on, or {direction}."
+        raise InputError("known", must, came="no labels that do", remedy=remedy)
+    return model.positions
+
+
 def oriented(votes: Votes, codes: Array) -> Votes:
-    """Return the votes with the direction of scales learned: the end that goes with later classes becomes the high end.
+    """The votes with the direction of scales learned: the end that goes with later classes becomes the high end.
 
     `codes` has the number of each object's class, -1 where it is not known. A scale whose voter
     said nothing about any of them, or nothing that goes with the classes, stays without a
     direction.
     """
-    models = list(votes.models)
     weight = np.where(codes >= 0, 1.0 if votes.sample_weight is None else votes.sample_weight, 0.0)
-    if all(model.oriented for model in models) or not weight.any():
-        return votes
     known = np.flatnonzero(weight)
-    rows, weight = (known if votes.index is None else votes.index[known]), weight[known]
-    for m, model in enumerate(votes.models):
-        if model.oriented or model.positions is None:
-            continue
+    learning = [m for m, model in enumerate(votes.models) if not model.oriented]
+    if not learning or not len(known):
+        return votes
+    models = list(votes.models)
+    rows, classes, weight = row_of_objects(votes)[known], codes[known], weight[known]
+    for m in learning:
+        positions = models[m].positions
+        assert positions is not None
         _, row, group, share = entries_of(votes, np.array([m]))
-        said = np.zeros((votes.n_rows, model.n_groups))
+        said = np.zeros((votes.n_rows, len(positions)))
         said[row, group - votes.models.offsets[m]] = share
         said = said[rows]
-        voted = weight * said[:, ~np.isnan(model.positions)].sum(axis=1)
-        seen = (
-            voted if len(np.unique(codes[known][voted > 0])) > 1 else weight
-        )  # a voter may have seen one class only
-        late = codes[known] - np.average(codes[known], weights=seen)
-        along = float((weight * late) @ said @ np.nan_to_num(model.positions - 0.5))
+        voted = weight * said[:, ~np.isnan(positions)].sum(axis=1)
+        # A voter who saw one class only is compared with the mean of all known classes.
+        seen = voted if len(np.unique(classes[voted > 0])) > 1 else weight
+        late = classes - np.average(classes, weights=seen)
+        along = float((weight * late) @ said @ np.nan_to_num(positions - 0.5))
         if along:
-            models[m] = replace(
-                model,
-                positions=model.positions if along > 0 else 1 - model.positions,
-                oriented=True,
-            )
+            turned = positions if along > 0 else 1 - positions
+            models[m] = replace(models[m], positions=turned, oriented=True)
     return replace(votes, models=Models(models))
-
-
-def _require_direction(model: BaseModel) -> None:
-    if not model.oriented:
-        raise InputError(
-            "known",
-            f"must tell which end of the scale of {model.name!r} means which class",
-            came="no labels that do",
-            remedy=f"Pass known labels of objects it voted on, or a scale with {arg('direction', 'up')}.",
-        )

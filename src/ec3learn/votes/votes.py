@@ -19,17 +19,27 @@ from .._text import arg, count, listed
 from .._typing import Array
 from . import assembly
 from .assembly import SPARSE_FROM, SPARSE_MODELS, Repeats
-from .derived import by_object, merge_equal_rows, number_column, recounted, split_by, with_rows
+from .derived import (
+    by_object,
+    merge_equal_rows,
+    recounted,
+    row_of_objects,
+    split_by,
+    with_rows,
+)
 from .distinct import distinct_rows
-from .encoding import as_shares, columns_by_class, in_order_of
-from .labels import Label
+from .encoding import in_order_of
+from .labels import Label, is_fraction
 from .layout import Frozen, Stores
 from .merging import is_crowd, merged_fields
 from .models import Models, voter_noun
 from .prior import Prior, read_prior
-from .queries import votes_on, votes_per_model
+from .queries import entries_of, votes_on, votes_per_model
 from .reading import named_columns, smallest_uint
 from .scale import shared_scale
+from .shares import both_classes, columns_by_class, normalised
+
+FEW_OBJECTS = 50  # so few may all have different labels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +99,7 @@ class Votes(Frozen):
         classes: Sequence[Label] | Array | None = None,
         missing: Label | None = None,
         scale: Any = None,
+        clean: bool = False,
         weights: Mapping[str, float] | Sequence[float] | Array | None = None,
         sample_weight: Sequence[float] | Array | None = None,
     ) -> Votes:
@@ -109,6 +120,9 @@ class Votes(Frozen):
         scale : Scale, sequence of answers from low to high, or dict of classifier -> one of them
             For classifiers that answer on a scale (scores, ratings, "unsure") instead of naming
             classes; see `Scale`. `classes` then says what the ends mean, from low to high.
+        clean : bool
+            Take classes as one that differ only in case, in spaces around them or in their form of
+            Unicode.
         weights : dict of name -> weight, or one weight per base model (classifiers first)
             How much each base model counts; 1 for models a dict does not name. Only ratios matter,
             and 0 is as good as absent. Methods that learn how good voters are learn it as if all
@@ -122,18 +136,15 @@ class Votes(Frozen):
         >>> votes.classes
         array([0, 1])
         """
-        crowd = (
-            None
-            if clusterings is not None or scale is not None
-            else assembly.fields_of_crowd(classifiers, classes, missing)
-        )
-        if crowd is not None:
-            return cls(**crowd)._weighted(weights, sample_weight)
+        require_bool("clean", clean)
+        if classes is None and clusterings is None and scale is None:
+            crowd = assembly.fields_of_few_votes(classifiers, missing)
+            if crowd is not None:
+                return merge_equal_rows(cls(**crowd))._weighted(weights, sample_weight)
         columns = named_columns(classifiers, "classifiers", "classifier")
-        votes = cls._of(
-            columns, assembly.cluster_columns(clusterings), "classifiers", classes, missing, scale
-        )
-        return votes._weighted(weights, sample_weight)
+        clusters = assembly.cluster_columns(clusterings)
+        votes = cls._of(columns, clusters, "classifiers", classes, missing, scale, clean)
+        return votes._weighted(weights, sample_weight, "classifiers" if classes is None else None)
 
     @classmethod
     def from_probabilities(
@@ -152,7 +163,7 @@ class Votes(Frozen):
         Parameters
         ----------
         probabilities : dict of name -> (objects x classes)
-            Rows are non-negative and sum to 1 (within 1e-6); a row of NaN is a missing vote. A 1-D
+            Rows are non-negative and sum to 1 (within 1e-3); a row of NaN is a missing vote. A 1-D
             entry holds hard labels or, if it has fractions, the probabilities of the second of two
             classes. The columns of a dataframe are matched with the classes by name.
         clusterings, missing, weights, sample_weight
@@ -161,7 +172,6 @@ class Votes(Frozen):
             The names of the columns, in their order. Without it the columns are 0, 1, ... or, where
             hard classifiers stand beside the soft ones, the sorted labels of those, as scikit-learn
             orders the columns of `predict_proba`.
-
         normalize : bool
             Divide each row by its sum first, for scores >= 0 that do not sum to 1.
 
@@ -179,13 +189,12 @@ class Votes(Frozen):
             )
         require_bool("normalize", normalize)
         tables, classes = columns_by_class(probabilities, classes)
-        tables = {
-            name: as_shares(table, name, classes, normalize) for name, table in tables.items()
-        }
+        tables = {name: both_classes(table, classes) for name, table in tables.items()}
         columns = named_columns(tables, "probabilities", "classifier")
-        votes = cls._of(
-            columns, assembly.cluster_columns(clusterings), "probabilities", classes, missing
-        )
+        if normalize:
+            columns = {name: normalised(column) for name, column in columns.items()}
+        clusters = assembly.cluster_columns(clusterings)
+        votes = cls._of(columns, clusters, "probabilities", classes, missing)
         return votes._weighted(weights, sample_weight)
 
     @classmethod
@@ -200,6 +209,7 @@ class Votes(Frozen):
         classes: Sequence[Label] | Array | None = None,
         missing: Label | None = None,
         scale: Any = None,
+        clean: bool = False,
         repeats: Repeats = "mean",
         weights: Mapping[str, float] | Sequence[float] | Array | None = None,
         sample_weight: Sequence[float] | Array | None = None,
@@ -217,7 +227,7 @@ class Votes(Frozen):
         object_ids : 1-D array-like
             The objects and their order, among them those nobody voted on; the sorted objects unless
             given.
-        classes, missing, scale, weights, sample_weight
+        classes, missing, scale, clean, weights, sample_weight
             As in `from_labels`.
         repeats : "mean", "last", "first" or "error"
             What to do with several votes of a voter on one object. "mean" takes them together as
@@ -229,16 +239,18 @@ class Votes(Frozen):
         >>> votes.object_ids
         array(['q1', 'q2'], dtype=object)
         """
+        require_bool("clean", clean)
         crowd = cls(
             **assembly.fields_of_long(
-                objects, voters, labels, object_ids, classes, missing, scale, repeats
+                objects, voters, labels, object_ids, classes, missing, scale, repeats, clean
             )
         )
+        crowd._require_votes("labels", classes)
         if clusterings is None:
             crowd = merge_equal_rows(crowd)
         else:
             crowd = crowd.add(clusterings=clusterings, missing=missing)
-        return crowd._weighted(weights, sample_weight)
+        return crowd._weighted(weights, sample_weight, "labels" if classes is None else None)
 
     @classmethod
     def _of(
@@ -247,22 +259,27 @@ class Votes(Frozen):
         clusterings: Any,
         argument: str,
         classes: Any,
-        missing: Label | None,
+        missing: Any,
         scale: Any = None,
+        clean: bool = False,
     ) -> Votes:
         """Make votes from columns by name."""
         votes = cls(
-            **assembly.fields_of_columns(columns, clusterings, argument, classes, missing, scale)
+            **assembly.fields_of_columns(
+                columns, clusterings, argument, classes, missing, scale, clean
+            )
         )
-        n_votes = votes_per_model(votes)
-        if classes is None and not n_votes[votes.models.is_voter].any():
-            raise assembly.no_votes(argument)
+        votes._require_votes(argument, classes)
         # Many classifiers that hardly vote are kept as a sparse matrix.
         crowd = [m for m in votes.stores.hard if votes.models[m].kind == "classifier"]
         most = (1 - SPARSE_FROM) * len(crowd) * votes.n_objects
-        if len(crowd) < SPARSE_MODELS or n_votes[crowd].sum() > most:
+        if len(crowd) < SPARSE_MODELS or votes_per_model(votes)[crowd].sum() > most:
             return votes
         return replace(votes, stores=votes.stores.with_entries_of(crowd, votes.models))
+
+    def _require_votes(self, argument: str, classes: Any) -> None:
+        if classes is None and not votes_per_model(self)[self.models.is_voter].any():
+            raise InputError(argument, "must hold at least one vote", came="only missing ones")
 
     # ---- reading them ----------------------------------------------------------------------------
 
@@ -410,7 +427,7 @@ class Votes(Frozen):
         if not is_crowd(self):
             raise InputError(
                 "votes",
-                "must come from a long table, whose objects have names, without a prior",
+                "must come from a long table without a prior or sample_weight",
                 remedy="Votes on the same objects by other base models are joined with add.",
             )
         scale = shared_scale(self.models) if scale is None else scale
@@ -475,23 +492,18 @@ class Votes(Frozen):
 
     def _aligned(self, other: Votes) -> tuple[Votes, Votes]:
         """Both votes over the same rows: the distinct pairs of rows, or the objects themselves."""
-        if self.index is None and other.index is None:
-            return self, other
-        both: list[Array] = [
-            np.arange(votes.n_objects) if votes.index is None else votes.index
-            for votes in (self, other)
-        ]
-        stores = (self.stores, other.stores)
-        packed = None
-        if all(part.soft is None and part.sparse is None for part in stores):
-            packed = distinct_rows(
-                [number_column(both[0], self.n_rows), number_column(both[1], other.n_rows)]
-            )
-        rows, index = (both, None) if packed is None else packed[:2]
-        return with_rows(self, rows[0], index), with_rows(other, rows[1], index)
+        rows, others = row_of_objects(self), row_of_objects(other)
+        index = None
+        packed = distinct_rows([(rows, self.n_rows), (others, other.n_rows)])
+        if packed is not None:
+            (rows, others), index, _ = packed
+        return with_rows(self, rows, index), with_rows(other, others, index)
 
-    def _weighted(self, weights: Any, sample_weight: Any) -> Votes:
-        """Check and set the weights of base models and of objects."""
+    def _weighted(self, weights: Any, sample_weight: Any, argument: str | None = None) -> Votes:
+        """Check and set the weights of base models and of objects.
+
+        With an `argument` labels that cannot be classes are refused: then nobody named the classes.
+        """
         votes = self
         if weights is not None:
             names = [model.name for model in self.models]
@@ -503,6 +515,8 @@ class Votes(Frozen):
                 must = "must be above 0 for at least one object"
                 raise InputError("sample_weight", must, came="only zeros")
             votes = recounted(votes, checked)
+        if argument is not None:
+            _require_classes(votes, argument)
         return votes
 
 
@@ -511,3 +525,20 @@ def _shared(left: Array | None, right: Array | None, what: str) -> Array | None:
     if left is not None and right is not None and not np.array_equal(left, right):
         raise InputError("other", f"must have the same {what}", came="different ones")
     return right if left is None else left
+
+
+def _require_classes(votes: Votes, argument: str) -> None:
+    """Refuse texts, names and measurements: labels of which hardly any is said twice."""
+    fractions = [label for label in votes.classes.tolist() if is_fraction(label)]
+    if fractions:
+        came = f"the fractional number {fractions[0]!r}"
+        remedy = f"Pass answers with an order as {arg('scale')}, or name the {arg('classes')}."
+        raise InputError(argument, "must hold labels of classes", came=came, remedy=remedy)
+    if votes.n_classes <= FEW_OBJECTS // 2 or votes.counts.sum() < FEW_OBJECTS:
+        return
+    _, row, _, share = entries_of(votes, np.flatnonzero(votes.models.is_classifier))
+    n_votes = float(votes.counts[row] @ share)
+    if votes.n_classes > n_votes / 2:
+        came = f"{votes.n_classes:,} different ones in {n_votes:,.0f} votes"
+        remedy = f"Leave out texts, names and measurements, or name the {arg('classes')}."
+        raise InputError(argument, "must hold labels of classes", came=came, remedy=remedy)

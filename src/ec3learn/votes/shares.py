@@ -1,0 +1,113 @@
+"""Soft votes: tables of probabilities or shares, one row per object and one column per group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._checks import InputError, InputRowsError, InputTypeError
+from .._text import arg, listed
+from .._typing import Array
+from .labels import kind_of
+from .reading import frame_of, is_pandas, named_columns
+
+TOLERANCE = 1e-3  # by which a sum of shares may miss 1: float32, or three decimals
+ROUNDING = 1e-6  # by which shares may be below 0
+NAN_ROW = "A row of NaN is a missing vote."
+
+
+def checked_shares(table: Array, argument: str, name: str, nan_row: str = NAN_ROW) -> Array:
+    """A table of shares whose rows sum to 1, or are NaN for a missing vote."""
+    where = "" if name == argument else f" in column {name!r}"
+    try:
+        shares = np.ma.filled(table.astype(np.float64, copy=False), np.nan)
+    except (TypeError, ValueError):
+        must = "must hold numbers, one row of probabilities per object"
+        raise InputTypeError(argument, must, came=f"{table.dtype} values{where}") from None
+    sums = shares @ np.ones(shares.shape[1])
+    is_wrong = ~(np.abs(sums - 1) <= TOLERANCE)
+    is_wrong[is_wrong] = ~np.isnan(shares[is_wrong]).all(axis=1)
+    is_negative = (shares < 0).any()
+    if is_negative:
+        is_wrong |= (shares < -ROUNDING).any(axis=1)
+    if is_wrong.any():
+        raise _not_shares(shares, np.flatnonzero(is_wrong), argument, where, nan_row)
+    if is_negative:
+        shares = np.where(shares < 0, 0.0, shares)
+    inexact = np.abs(sums - 1) > ROUNDING**2
+    if inexact.any():
+        shares = np.where(inexact[:, None], shares / sums[:, None], shares)
+    return shares
+
+
+def _not_shares(
+    table: Array, rows: Array, argument: str, where: str, nan_row: str
+) -> InputRowsError:
+    """The error about rows that are no distributions, with what helps against its first."""
+
+    def tell(row: int, place: str, n: int) -> tuple[str, str]:
+        least, total = table[row].min(), table[row].sum()
+        negative = f"the negative value {least:.6g} in " if least < 0 else ""
+        more = f", and {n - 1:,} more" if n > 1 else ""
+        came = f"{negative}a row that sums to {total:.6g} at {place}{where}{more}"
+        if negative:
+            return came, "Turn logits into probabilities first, as scipy.special.softmax does."
+        if not 0 < total < np.inf:
+            return came, nan_row
+        if argument == "probabilities":
+            return came, f"Pass {arg('normalize', True)} to divide each row by its sum."
+        return came, "Divide each row by its sum."
+
+    must = "must have rows that are non-negative and sum to 1"
+    return InputRowsError(argument, must, rows.tolist(), tell)
+
+
+def normalised(table: Any) -> Any:
+    """A table whose rows are divided by their sums."""
+    shares = np.asarray(table, dtype=np.float64)
+    sums = shares.sum(axis=1, keepdims=True)
+    return np.divide(shares, sums, out=shares.copy(), where=(sums > 0) & np.isfinite(sums))
+
+
+def columns_by_class(
+    tables: Mapping[str, Any], classes: Any, argument: str = "probabilities"
+) -> tuple[dict[str, Any], Any]:
+    """The tables, with the columns of dataframes in the order of the classes, and the classes."""
+    ordered = dict(tables)
+    for name, table in tables.items():
+        frame = frame_of(table)
+        if frame is None:
+            continue
+        columns = list(table.columns) if is_pandas(table) else frame.columns
+        classes = columns if classes is None else list(classes)
+        place = {str(column): i for i, column in enumerate(columns)}
+        if sorted(place) != sorted(str(label) for label in classes):
+            absent = [label for label in classes if str(label) not in place]
+            remedy = f"Add columns of 0 for {listed(absent)}." if absent else ""
+            must = f"must have one column per class, named {listed(classes)}"
+            came = f"{listed(columns)} for {name!r}"
+            raise InputError(argument, must, came=came, remedy=remedy)
+        values = named_columns({name: table}, argument, "")[name]
+        ordered[name] = values[:, [place[str(label)] for label in classes]]
+    return ordered, classes
+
+
+def both_classes(table: Any, classes: Any) -> Any:
+    """The probabilities of the second of two classes as a table of both; other tables as they are.
+
+    Numbers that are all 0 or 1 may be labels: they are probabilities only if no class is called so.
+    """
+    column = np.asarray(table)
+    n_classes = 2 if classes is None else len(classes)
+    if column.ndim != 1 or column.dtype.kind not in "fO" or n_classes != 2:
+        return table
+    try:
+        column = column.astype(np.float64)
+    except (TypeError, ValueError):
+        return table
+    is_fraction = ((column > 0) & (column < 1)).any()
+    names_a_number = classes is None or any(kind_of(label) == "int" for label in classes)
+    sure = not names_a_number and np.isin(column[~np.isnan(column)], (0, 1)).all()
+    return np.stack([1 - column, column], axis=1) if is_fraction or sure else table
