@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from ec3learn import BGCM, EC3, Votes, kernels
 from ec3learn.votes.distinct import distinct_rows
-from ec3learn.votes.reading import encode
 
 loops = pytest.importorskip(
     "ec3learn.kernels.loops", reason="numba is not installed", exc_type=ImportError
@@ -31,23 +30,6 @@ def small_votes(seed, n=300, missing=0.1):
 # ---- each loop, and the numpy form that defines it -----------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int64, np.uint8])
-def test_ranges_are_least_and_greatest_numbers(dtype):
-    lines = np.random.default_rng(0).integers(0, 100, (50, 7)).astype(dtype)
-    low, high = np.empty(7, dtype), np.empty(7, dtype)
-    loops.ranges(lines, low, high)
-    assert_array_equal([low, high], [lines.min(axis=0), lines.max(axis=0)])
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64])
-def test_packed_rows_are_a_product(dtype):
-    rng = np.random.default_rng(0)
-    table = rng.integers(0, 9, (50, 13)).astype(dtype)[:, :12]
-    places, keys = rng.integers(1, 1 << 40, 12), np.empty(50, dtype=np.int64)
-    loops.pack(table, places, 17, keys)
-    assert_array_equal(keys, table.astype(np.int64) @ places - 17)
-
-
 @pytest.mark.parametrize("n_values", [1, 50, 60_000])
 def test_keys_are_numbered_as_they_first_occur(n_values):
     rng = np.random.default_rng(0)
@@ -59,27 +41,6 @@ def test_keys_are_numbered_as_they_first_occur(n_values):
     assert_array_equal(
         np.unique(index, return_index=True)[1], np.sort(np.unique(keys, return_index=True)[1])
     )
-
-
-def test_counts_are_those_of_bincount():
-    keys, counts = (
-        np.random.default_rng(0).integers(0, 9, 500).astype(np.uint8),
-        np.zeros(12, dtype=np.int64),
-    )
-    loops.count(keys, counts)
-    assert_array_equal(counts, np.bincount(keys, minlength=12))
-
-
-def test_votes_are_listed_row_by_row():
-    rng = np.random.default_rng(0)
-    table = rng.integers(-1, 3, (40, 9)).astype(np.int8)
-    voted = table >= 0
-    starts, room = np.zeros(41, dtype=np.int32), voted.sum() + 1
-    voters, labels = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int8)
-    loops.list_votes(table, voted, starts, voters, labels)
-    assert_array_equal(starts[1:], np.cumsum(voted.sum(axis=1)))
-    assert_array_equal(voters[:-1], np.nonzero(voted)[1])
-    assert_array_equal(labels[:-1], table[voted])
 
 
 def test_pairs_are_counted_for_each_weight():
@@ -113,7 +74,7 @@ def test_a_crowd_is_read_the_same_in_one_pass_as_by_column(monkeypatch, least):
 def test_distinct_rows_are_the_same_to_the_bit(monkeypatch, n_labels):
     rng = np.random.default_rng(0)
     table = rng.integers(-1, n_labels, (400, 11))[rng.integers(0, 400, 3000)]
-    columns = [encode(f"c{j}", column, "classifiers") for j, column in enumerate(table.T)]
+    columns = [(column + 1, n_labels + 1) for column in table.T]
     found = []
     for least in (0, 1 << 60):
         monkeypatch.setattr(kernels, "LEAST", least)

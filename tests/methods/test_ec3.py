@@ -901,7 +901,7 @@ BAD_KNOWN = {
     "known must pair each object with a label, got 2 objects and 1 labels.": ([0, 1], [2]),
     "known must name objects by number, from 0 to 7, got 8.": {8: 1},
     "known must name objects by number, from 0 to 7, got -1.": {-1: 1},
-    "known must hold classes, [0, 1, 2], got 'good' for object 0. If the votes are scores, pass scale and classes=[...].": {
+    "known must hold classes, [0, 1, 2], got 'good' for object 0. Pass classes=[...] to name classes that nobody voted for.": {
         0: "good"
     },
     "known must name objects by number, from 0 to 7, got 'first'.": {"first": 1},

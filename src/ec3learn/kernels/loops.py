@@ -27,49 +27,6 @@ def loop(function: Any) -> Any:
 
 
 @loop
-def ranges(lines: Any, low: Any, high: Any) -> None:
-    """Set low, high = lines.min(axis=0), lines.max(axis=0)."""
-    low[:] = lines[0]
-    high[:] = lines[0]
-    for i in range(1, len(lines)):
-        for j in range(lines.shape[1]):
-            low[j] = min(low[j], lines[i, j])
-            high[j] = max(high[j], lines[i, j])
-
-
-@loop
-def list_votes(table: Any, voted: Any, starts: Any, voters: Any, labels: Any) -> None:
-    """Set starts[1:] = np.cumsum(voted.sum(axis=1)); voters, labels = np.nonzero(voted)[1], table[voted].
-
-    Both have room for one more, so that every cell can be written without asking.
-    """
-    k = 0
-    for i in range(len(table)):
-        for j in range(table.shape[1]):
-            voters[k] = j
-            labels[k] = table[i, j]
-            k += voted[i, j]
-        starts[i + 1] = k
-
-
-@loop
-def pack(table: Any, places: Any, offset: int, keys: Any) -> None:
-    """Set keys = table @ places - offset."""
-    for i in range(len(table)):
-        key = -offset
-        for j in range(len(places)):
-            key += places[j] * table[i, j]
-        keys[i] = key
-
-
-@loop
-def count(keys: Any, counts: Any) -> None:
-    """Add np.bincount(keys, minlength=len(counts)) to counts."""
-    for i in range(len(keys)):
-        counts[keys[i]] += 1
-
-
-@loop
 def _slot(slots: Any, values: Any, key: Any, shift: Any) -> Any:
     """Find the slot that has the number of a key, or the free one where it belongs."""
     at = np.int64((key * ODD) >> shift)

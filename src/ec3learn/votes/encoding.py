@@ -277,7 +277,8 @@ def _pairs_of(
     if draw is not None:
         return draw.objects, draw.labels
     if frame_of(known) is not None:
-        remedy = "Pass one of its columns, or dict(zip(table[objects], table[labels]))."
+        both = "dict(zip(table[objects], table[labels])) with the names of two"
+        remedy = f"Pass one of its columns, or {both}."
         must, came = "must be a dict of object -> label, or an array", type(known).__name__
         raise InputTypeError(argument, must, came=came, remedy=remedy)
     if isinstance(known, Mapping):

@@ -46,19 +46,28 @@ class Frozen:
 class SoftModel:
     """Where a soft model's shares stand in the table of `SoftShares`.
 
-    Those of all groups but the last stand from column `first` on. `cover` is the column that is 0
+    Those of all groups but `derived` stand from column `first` on. `cover` is the column that is 0
     where the model did not vote: the column 0 of ones if it always did.
     """
 
     number: int
     n_groups: int
     first: int
+    derived: int
     cover: int
+
+    @property
+    def others(self) -> list[int]:
+        """The groups whose shares stand in the table."""
+        return [group for group in range(self.n_groups) if group != self.derived]
 
 
 @dataclass(frozen=True, eq=False)
 class SoftShares(Frozen):
-    """Soft votes of several models in one table; a last group's shares follow from the others."""
+    """Soft votes of several models in one table; of each the largest group follows from the others.
+
+    A small group's shares would be lost in rounding.
+    """
 
     models: tuple[SoftModel, ...]
     table: Array
@@ -74,8 +83,9 @@ class SoftShares(Frozen):
             if not voted.all():
                 cover, table = len(columns), np.where(voted[:, None], table, 0.0)
                 columns.append(voted.astype(np.float64))
-            models.append(SoftModel(m, table.shape[1], len(columns), cover))
-            columns.extend(table[:, :-1].T)
+            derived = int(np.argmax(columns[cover] @ table))
+            models.append(SoftModel(m, table.shape[1], len(columns), derived, cover))
+            columns += [table[:, group] for group in models[-1].others]
         return cls(tuple(models), np.array(columns).T)
 
     def basis(self) -> Array:
@@ -83,18 +93,20 @@ class SoftShares(Frozen):
         blocks = []
         for model in self.models:
             block = np.zeros((self.table.shape[1], model.n_groups))
-            others = np.arange(model.n_groups - 1)
-            block[model.first + others, others] = 1
-            block[model.first + others, -1] = -1
-            block[model.cover, -1] = 1
+            places = model.first + np.arange(model.n_groups - 1)
+            block[places, model.others] = 1
+            block[places, model.derived] = -1
+            block[model.cover, model.derived] = 1
             blocks.append(block)
         return np.hstack(blocks)
 
     def shares_of(self, model: SoftModel) -> Array:
         """One model's shares, rows x groups; a row of zeros where it did not vote."""
         others = self.table[:, model.first : model.first + model.n_groups - 1]
-        last = self.table[:, model.cover] - others.sum(axis=1)
-        return np.array([*others.T, np.where(last > LEAST_SHARE, last, 0.0)]).T
+        rest = self.table[:, model.cover] - others.sum(axis=1)
+        columns = list(others.T)
+        columns.insert(model.derived, np.where(rest > LEAST_SHARE, rest, 0.0))
+        return np.array(columns).T
 
     def tables(self) -> dict[int, Array]:
         """The shares of all models, by number."""

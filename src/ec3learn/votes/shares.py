@@ -85,7 +85,8 @@ def columns_by_class(
         place = {str(column): i for i, column in enumerate(columns)}
         if sorted(place) != sorted(str(label) for label in classes):
             absent = [label for label in classes if str(label) not in place]
-            remedy = f"Add columns of 0 for {listed(absent)}." if absent else ""
+            is_part = len(absent) + len(columns) == len(classes)
+            remedy = f"Add columns of 0 for {listed(absent)}." if is_part else ""
             must = f"must have one column per class, named {listed(classes)}"
             came = f"{listed(columns)} for {name!r}"
             raise InputError(argument, must, came=came, remedy=remedy)
