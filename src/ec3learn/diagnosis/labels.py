@@ -19,7 +19,7 @@ from ..algebra.membership import membership
 from ..answer.mixtures import RegressionRule
 from ..answer.solution import Solution
 from ..votes.draws import draw_of
-from ..votes.encoding import known_codes, object_places
+from ..votes.encoding import known_codes, rows_by_name
 from .metrics import majority, object_weights
 
 HARD = (
@@ -89,13 +89,15 @@ def label_chances(known: Any, n_objects: int, object_ids: Array | None) -> Array
 
     An object may be there twice. It was drawn if either row says so.
     """
-    chances, draw = np.full(n_objects, np.nan), draw_of(known)
-    if draw is not None:
-        row, places = object_places(draw.objects, n_objects, object_ids, "known")
-        drawn = np.array(draw.chances, dtype=np.float64)[row]
-        for is_so in (drawn == 0, np.isnan(drawn), drawn > 0):  # the later, the more it says
-            chances[places[is_so]] = drawn[is_so]
-    return chances
+    draw = draw_of(known)
+    if draw is None:
+        return np.full(n_objects, np.nan)
+    drawn = np.array(draw.chances, dtype=np.float64)
+    says_least = np.where(drawn > 0, 0, np.where(np.isnan(drawn), 1, 2))
+    order = np.argsort(says_least, kind="stable")
+    names = [draw.objects[i] for i in order]
+    row = rows_by_name(names, n_objects, object_ids, "known")
+    return np.append(drawn[order], np.nan)[row]  # -1 for those that are not there
 
 
 def label_weights(outcome: Solution, labels: Labels) -> Array | None:
