@@ -16,7 +16,7 @@ from scipy import sparse
 from .._checks import InputError, InputTypeError
 from .._text import arg, listed
 from .._typing import Array
-from ..algebra.membership import entries, membership_of
+from ..algebra.membership import Membership, entries, membership_of
 from ..votes import Prior, Votes, as_class_votes, hardened, n_alike
 from ..votes.labels import kind_of
 from ..votes.layout import frozen
@@ -54,10 +54,8 @@ def extended(outcome: Solution, votes: Votes, prior: Any = None) -> Solution:
     votes = votes if prior is None else votes.with_prior(prior)
     votes = readable_votes(outcome, trusted_as_before(outcome, votes))
     assert outcome.rule is not None
-    groups = membership_of(
-        aligned_entries(outcome, votes), hard_entries(outcome, votes), votes.prior
-    )
-    proba, unanswered = outcome.rule.all_answers(groups)
+    groups = aligned_membership(outcome, votes)
+    proba, unanswered = outcome.rule.answers(groups)
     return Solution(
         classes=outcome.classes,
         models=outcome.models,
@@ -79,7 +77,7 @@ def extended(outcome: Solution, votes: Votes, prior: Any = None) -> Solution:
 
 
 def readable_votes(outcome: Solution, votes: Votes) -> Votes:
-    """Return new votes in the form that the old ones were solved in: answers on a scale may have been taken as class votes."""
+    """New votes in the form that the old ones were solved in: answers on a scale may have been taken as class votes."""
     if any(model.kind == "grader" for model in outcome.models):
         return votes
     for model in votes.models:
@@ -94,7 +92,7 @@ def readable_votes(outcome: Solution, votes: Votes) -> Votes:
 
 
 def trusted_as_before(outcome: Solution, votes: Votes) -> Votes:
-    """Return new votes whose prior, if they have one, is trusted as far as the old one."""
+    """New votes whose prior, if they have one, is trusted as far as the old one."""
     if votes.prior is None:
         return votes
     if outcome.trust is None:
@@ -107,66 +105,54 @@ def trusted_as_before(outcome: Solution, votes: Votes) -> Votes:
     return replace(votes, prior=Prior(votes.prior.proba, outcome.trust))
 
 
-def hard_entries(outcome: Solution, votes: Votes) -> sparse.csr_array | None:
-    """Return the membership of new rows with soft votes hardened, if a method asks for them; None: there is nothing to harden."""
-    if outcome.rule is None or votes.stores.is_hard or not outcome.rule.takes_hard_votes:
-        return None
-    return aligned_entries(outcome, hardened(votes), warn=False)
+def aligned_membership(outcome: Solution, votes: Votes, warn: bool = True) -> Membership:
+    """The membership of new rows in the groups of a solution, also with soft votes hardened if its rule asks for them."""
+    hard = None
+    if outcome.rule is not None and outcome.rule.takes_hard_votes and not votes.stores.is_hard:
+        hard = _aligned_entries(outcome, hardened(votes), warn=False)
+    return membership_of(_aligned_entries(outcome, votes, warn), hard, votes.prior)
 
 
-def aligned_entries(outcome: Solution, votes: Votes, warn: bool = True) -> sparse.csr_array:
-    """Return the membership of new rows in the outcome's groups: models are matched by name, groups by label."""
-    offsets = outcome.group_offsets
+def _aligned_entries(outcome: Solution, votes: Votes, warn: bool) -> sparse.csr_array:
+    """A^m of new rows: models are matched by name, groups by label."""
+    offsets, matrix = outcome.group_offsets, entries(votes)
     number = {(model.name, model.kind): m for m, model in enumerate(outcome.models)}
     target = np.full(votes.models.n_groups, -1, dtype=np.int64)
-    places: dict[
-        tuple[int, int], Array
-    ] = {}  # classifiers have the same classes, and there may be thousands of them
-    matrix = entries(votes)
-    for m in np.unique(
-        votes.models.group_model[matrix.indices]
-    ).tolist():  # those who voted: in a crowd, few on any one object
-        model = votes.models[m]
-        ours = number.get((model.name, model.kind))
+    places: dict[tuple[int, int], Array] = {}  # thousands of annotators have the same classes
+    voted = np.unique(votes.models.group_model[matrix.indices])
+    for m in voted.tolist():
+        labels, ours = (
+            votes.models[m].labels,
+            number.get((votes.models[m].name, votes.models[m].kind)),
+        )
         if ours is not None:
-            both = id(model.labels), id(outcome.models[ours].labels)
+            both = id(labels), id(outcome.models[ours].labels)
             if both not in places:
-                places[both] = matching_labels(model.labels, outcome.models[ours].labels)
-            matched = places[both]
-            target[votes.models.offsets[m] : votes.models.offsets[m + 1]] = np.where(
-                matched < 0, -1, matched + offsets[ours]
-            )
-    column, starts, data = target[matrix.indices], matrix.indptr, matrix.data
-    seen = column >= 0
-    if not seen.all():
-        if warn:
-            _warn_unseen(outcome, votes, matrix, target)
-        row_of = np.repeat(np.arange(votes.n_rows), np.diff(starts))
-        starts = np.concatenate([[0], np.cumsum(np.bincount(row_of[seen], minlength=votes.n_rows))])
-        column, data = column[seen], data[seen]
-    return sparse.csr_array((data, column, starts), shape=(votes.n_rows, int(offsets[-1])))
+                places[both] = matching_labels(labels, outcome.models[ours].labels)
+            begin = votes.models.offsets[m]
+            matched = np.where(places[both] < 0, -1, places[both] + offsets[ours])
+            target[begin : begin + len(labels)] = matched
+    if warn and (target[matrix.indices] < 0).any():
+        _warn_unseen(outcome, votes, target)
+    seen = np.flatnonzero(target >= 0)
+    shape = (len(target), int(offsets[-1]))
+    return matrix @ sparse.csr_array((np.ones(len(seen)), (seen, target[seen])), shape=shape)
 
 
 def matching_labels(labels: Array, ours: Array) -> Array:
-    """Return the place of each label among ours, -1 for labels that are not; 1, True and "1" are three labels."""
+    """The place of each label among ours, -1 for labels that are not; 1, True and "1" are three labels."""
     place = {(kind_of(label), label): j for j, label in enumerate(ours.tolist())}
     return np.array(
         [place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64
     )
 
 
-def _warn_unseen(outcome: Solution, votes: Votes, matrix: sparse.csr_array, target: Array) -> None:
+def _warn_unseen(outcome: Solution, votes: Votes, target: Array) -> None:
     """Warn of votes that are lost: those of base models, and for classes and clusters, that the outcome does not have."""
-    row_of = np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))
-    unseen, n_models = target[matrix.indices] < 0, len(votes.models)
-    entry = row_of[unseen] * n_models + votes.models.group_model[matrix.indices[unseen]]
-    rows, owner = np.divmod(np.unique(entry), n_models)  # a soft vote is one vote
-    lost = (
-        np.bincount(owner, weights=n_alike(votes)[rows], minlength=n_models)
-        .round()
-        .astype(int)
-        .tolist()
-    )
+    unseen = np.flatnonzero(target < 0)
+    owner, shape = votes.models.group_model[unseen], (len(target), len(votes.models))
+    of_model = sparse.csr_array((np.ones(len(unseen)), (unseen, owner)), shape=shape)
+    lost = (n_alike(votes) @ (entries(votes) @ of_model > 0)).round().astype(int).tolist()
     ours = {model.name: model.kind for model in outcome.models}
     parts, models, labels = [], [], {}
     for model, n in zip(votes.models, lost, strict=True):

@@ -245,7 +245,7 @@ def chance_wrong(outcome: Solution) -> Array:
     proba, known = outcome.row_proba, outcome.known
     if known is not None and known.labelled.any() and outcome.rule is not None:
         rows, votes = np.flatnonzero(known.labelled), outcome.require_votes("ask")
-        blind, _ = outcome.rule.all_answers(membership(only_rows(votes, rows)))
+        blind, _ = outcome.rule.answers(membership(only_rows(votes, rows)))
         start = np.append(1.0, np.zeros(proba.shape[1]))
         truth, times = np.eye(proba.shape[1])[known.codes[rows]], row_weights(outcome)[rows]
         numbers = fit_slope_and_offsets(log_shares(blind), truth, times, start, HELD)

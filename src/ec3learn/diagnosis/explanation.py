@@ -13,8 +13,8 @@ import numpy as np
 from .._table import Table
 from .._text import clipped, count, number_text, printable, shown
 from .._typing import Array
-from ..answer.extension import aligned_entries, hard_entries
-from ..answer.rule import NOBODY, KnownLabels, Row
+from ..answer.extension import aligned_membership
+from ..answer.rule import NOBODY, KnownLabels
 from ..answer.solution import Solved, solution_of
 from ..votes import BaseModel, Votes
 from ..votes.labels import Label, plain
@@ -187,14 +187,8 @@ def explain(outcome: Solved, i: Any) -> Explanation:
             else KnownLabels(outcome.known.codes[row : row + 1], outcome.known.pull)
         )
         owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
-        given = Row(
-            aligned_entries(outcome, own, warn=False),
-            owner,
-            hard_entries(outcome, own),
-            known,
-            own.prior,
-        )
-        for (m, term), part in outcome.rule.contributions(given).items():
+        given = aligned_membership(outcome, own, warn=False)
+        for (m, term), part in outcome.rule.contributions(given, owner, known).items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
     return Explanation(
         object=outcome.name_of(position),

@@ -71,7 +71,7 @@ class PooledVote(Method):
         rule, n_labels = _learned(votes, voters, known)
         weights = votes.weights.copy()
         weights[voters] *= np.maximum(len(voters) * rule.voter_weights, 0.0)
-        answer = rule.all_answers(membership(votes), known)
+        answer = rule.answers(membership(votes), known)
         notes = () if known is None else (_note(votes, voters, rule, n_labels),)
         pooled = Answer(*answer, rule, weights=weights, lacking=NO_VOTE, notes=notes)
         if not self.clusterings or not has_clusterings(votes):
@@ -83,7 +83,7 @@ class PooledVote(Method):
         )
         shares = np.array([1 - share, share])
         both = PanelRule((("pool", rule), ("EC3", refined.rule)), rule.fallback, shares)
-        proba, unanswered = both.all_answers(membership(votes), known)
+        proba, unanswered = both.answers(membership(votes), known)
         return replace(pooled, proba=proba, unanswered=unanswered, rule=both)
 
 

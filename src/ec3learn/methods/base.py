@@ -224,7 +224,7 @@ def _by_weights(answer: Answer, votes: Votes, known: KnownLabels | None) -> Answ
     rule = weighted_rule(answer.rule, votes)
     if rule is answer.rule:
         return answer
-    proba, unanswered = rule.all_answers(membership(votes), known)
+    proba, unanswered = rule.answers(membership(votes), known)
     return replace(answer, proba=proba, unanswered=unanswered, rule=rule)
 
 

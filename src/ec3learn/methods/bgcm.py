@@ -119,7 +119,7 @@ class BGCM(Method):
         group_proba = np.maximum(group_proba, 0.0)
         _, _, votes_alone = mean_votes(votes, groups, votes.weights, known)
         rule = graph.rule(votes, group_proba, votes_alone.fallback)
-        proba, unanswered = rule.all_answers(groups, known)
+        proba, unanswered = rule.answers(groups, known)
         answered = np.where(unanswered[:, None], 0.0, proba)
         return Answer(
             proba,

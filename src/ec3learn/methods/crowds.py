@@ -91,7 +91,7 @@ class BWA(Method):
                 moved[known.labelled] = labels[known.labelled]
             converged = float(mean_moves(votes.counts, means, moved).max()) < self.tol
             means = moved
-        proba, unanswered = rule.all_answers(model.groups, known)
+        proba, unanswered = rule.answers(model.groups, known)
         return Answer(proba, unanswered, rule, n_iter=n_iter, converged=converged, lacking=NO_VOTE)
 
 

@@ -256,7 +256,7 @@ def _weighted_vote(votes: Votes, n_voters: float, soft: bool) -> Answer:
     learned = learned * cast.sum() / max(float(cast @ learned), 1e-300)
     weights = given * (1 + (learned - 1) * max(1 - 2 / n_voters, 0.0)) * votes.models.is_voter
     rule = _vote_rule(votes, weights, soft)
-    return Answer(*rule.all_answers(membership(votes)), rule, weights=weights, lacking=NO_VOTE)
+    return Answer(*rule.answers(membership(votes)), rule, weights=weights, lacking=NO_VOTE)
 
 
 def _agreement_vote(votes: Votes) -> Answer:
@@ -280,7 +280,7 @@ def _vote_rule(votes: Votes, weights: Array, soft: bool) -> Rule:
     ignorance = 1e-9 if soft else 1.0  # a probability says itself how unsure it is
     worth = None if votes.prior is None else np.full(n_classes, votes.prior.learned.weight)
     rule = PrecisionRule(speaking, table, even, even, ignorance, worth)
-    mean, unanswered = rule.all_answers(membership(votes))
+    mean, unanswered = rule.answers(membership(votes))
     if unanswered.all():
         return rule
     return replace(rule, fallback=normalised((votes.counts * ~unanswered) @ mean))
