@@ -144,7 +144,7 @@ def _margin_without_labels(outcome: Solution) -> Array | None:
         return outcome.row_margin
     rule = outcome.rule.base if isinstance(outcome.rule, RegressionRule) else outcome.rule
     if rule is not None and outcome.votes is not None:
-        proba, _ = rule.all_answers(membership(outcome.votes))
+        proba, _ = rule.answers(membership(outcome.votes))
     else:
         votes = majority(outcome)
         if votes is None:
