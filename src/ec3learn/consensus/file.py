@@ -97,6 +97,7 @@ def _without_votes(solution: Solution, notes: tuple[Note, ...], objects: bool) -
         solution,
         votes=None,
         known=None,
+        label_chances=None,
         history=(),
         notes=notes,
         objective=solution.objective if finite else None,
