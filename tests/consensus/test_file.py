@@ -102,20 +102,6 @@ def test_a_failed_save_leaves_the_older_file_as_it_was(saved, w8, monkeypatch, s
     assert os.listdir(saved.parent) == [saved.name]
 
 
-def test_a_save_that_fails_while_writing_leaves_nothing_behind(saved, w8, monkeypatch):
-    before = saved.read_bytes()
-
-    class Full(io.FileIO):
-        def write(self, data):
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fdopen", Full)
-    with pytest.raises(OSError, match="No space left"):
-        EC3(balanced=False).solve(w8).save(saved, overwrite=True)
-    assert saved.read_bytes() == before
-    assert os.listdir(saved.parent) == [saved.name]
-
-
 # ---- what is no saved consensus ------------------------------------------------------------------
 
 
