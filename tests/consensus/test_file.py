@@ -213,7 +213,6 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, w8):
     [
         (5, TypeError, "path must be the name of a file, got 5."),
         (None, TypeError, "path must be the name of a file, got None."),
-        ("", OSError, "path must be a file, got the folder ."),
     ],
 )
 def test_what_is_no_file_s_name_is_refused(act, path, error, words):
