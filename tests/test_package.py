@@ -49,7 +49,9 @@ ROOMS_WITH_AN_EXTRA = (
     "cli",
     "kernels/loops.py",
     "report",
-    "tables/files",
+    "tables/files.py",
+    "tables/reading.py",
+    "tables/writing.py",
 )  # others import extras in functions
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # where the name to import is not the name to install
 

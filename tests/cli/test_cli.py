@@ -25,8 +25,7 @@ from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
 from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
 from ec3learn.diagnosis import alpha, effective_voters, error_correlation, kappas
-from ec3learn.tables.columns import LABELS
-from ec3learn.tables.files.table import follow_queries
+from ec3learn.tables.reading import MEMORY, workspace
 
 ROOT = Path(__file__).parents[2]
 VOTERS = ["-c", "svm,tree,bayes,knn,rules", "-k", "kmeans,dbscan"]
@@ -626,7 +625,7 @@ def test_the_help_alone_loads_nothing_heavy():
         ),
         (
             "combine numbers.csv -c p",
-            f"classifiers must hold {LABELS}, got 50 different numbers such as '0.020'.",
+            "classifiers must hold labels, got 50 different numbers such as '0.020'.",
         ),
         (
             "combine many.csv -c id",
@@ -917,24 +916,12 @@ def test_without_its_packages_the_command_tells_how_to_get_them(run, monkeypatch
 # ---- on a terminal -------------------------------------------------------------------------------
 
 
-class Slow:
-    """A connection whose query is half done."""
-
-    @staticmethod
-    def query_progress():
-        return 50.0
-
-
 @pytest.mark.parametrize(("terminal", "shown"), [(True, True), (False, False)])
 def test_a_bar_is_shown_on_a_terminal_alone(monkeypatch, capsys, terminal, shown):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    monkeypatch.setenv("NO_COLOR", "1")
-    with follow_queries(Slow(), shown=True) as bar:
-        bar.update("Reading votes.csv")
-        time.sleep(0.6)
-    printed = capsys.readouterr().err
-    assert ("Reading votes.csv" in printed) == shown
-    assert "\x1b[3" not in printed  # no colours
+    with workspace(bar=True) as work:
+        work.bar.update("Reading votes.csv")
+    assert ("Reading votes.csv" in capsys.readouterr().err) == shown
 
 
 # ---- what the pages and the help show runs -------------------------------------------------------
@@ -1415,7 +1402,6 @@ def test_fast_leaves_the_diagnosis_out(folder, run):
 
 
 def test_defaults_are_those_of_the_library():
-    from ec3learn.tables.files.table import MEMORY
     from ec3learn.tables.pipeline import MOST_CLASSES, MOST_ROWS
 
     defaults = {param.name: param.default for param in app.commands["combine"].params}

@@ -11,24 +11,21 @@ import subprocess
 import sys
 import time
 import warnings
-from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from ec3learn.tables import combine
 from ec3learn.tables.columns import Naming
-from ec3learn.tables.files import Format, combine_file, open_file, require_outputs
-from ec3learn.tables.files.writing import Lookup, write
+from ec3learn.tables.files import combine_file, content_of_file, open_file, require_outputs
+from ec3learn.tables.formats import Format
 
 from ..strategies import fuzzed
 
@@ -71,7 +68,7 @@ def opened(path, given=None, **options):
 def rows_of(path, given=None, **options):
     """What stands in a file, as a list of dicts."""
     with opened(path, given, **options) as table:
-        return table.connection.sql(table.sql).to_arrow_table().to_pylist()
+        return table.rows.to_arrow_table().to_pylist()
 
 
 def put(folder, name, columns):
@@ -181,242 +178,79 @@ def test_columns_of_parquet_keep_their_types(tmp_path):
         assert after.schema.field(name).type == before.schema.field(name).type
 
 
-# ---- columns of any type -------------------------------------------------------------------------
+# ---- labels keep their types ---------------------------------------------------------------------
 
 
-def _bounded(low, high):
-    return st.integers(low, high)
-
-
-DAYS = _bounded(-700_000, 2_000_000)
-MOMENTS = _bounded(-(2**53), 2**53)
-TYPES = {
-    pa.bool_(): st.booleans(),
-    **{
-        pa.type_for_alias(f"int{n}"): _bounded(-(2 ** (n - 1)), 2 ** (n - 1) - 1)
-        for n in (8, 16, 32, 64)
-    },
-    **{pa.type_for_alias(f"uint{n}"): _bounded(0, 2**n - 1) for n in (8, 16, 32, 64)},
-    **{kind: st.floats(width=width) for kind, width in ((pa.float32(), 32), (pa.float64(), 64))},
-    pa.float16(): st.floats(width=16, allow_nan=False).map(np.float16),
-    **dict.fromkeys(
-        [pa.string(), pa.large_string(), pa.string_view()],
-        st.text(st.characters(exclude_categories=["Cs"]), max_size=4),
-    ),
-    **dict.fromkeys([pa.binary(), pa.large_binary(), pa.binary_view()], st.binary(max_size=4)),
-    pa.binary(3): st.binary(min_size=3, max_size=3),
-    pa.date32(): DAYS,
-    pa.date64(): DAYS.map(lambda day: day * 86_400_000),
-    **{pa.time32(unit): _bounded(0, 86_399) for unit in ("s", "ms")},
-    **{pa.time64(unit): _bounded(0, 86_399_999_999) for unit in ("us", "ns")},
-    **{
-        pa.timestamp(unit): MOMENTS if unit in ("us", "ns") else _bounded(-(2**40), 2**40)
-        for unit in ("s", "ms", "us", "ns")
-    },
-    **{
-        pa.timestamp(unit, zone): MOMENTS
-        for unit in ("us", "ns")
-        for zone in ("UTC", "Europe/Berlin")
-    },
-    **{pa.duration(unit): _bounded(-(2**40), 2**40) for unit in ("s", "ms", "us", "ns")},
-    pa.month_day_nano_interval(): st.tuples(_bounded(-9, 9), _bounded(-9, 9), MOMENTS),
-    **{
-        kind(9, 2): _bounded(-(10**8), 10**8).map(lambda n: Decimal(n).scaleb(-2))
-        for kind in (pa.decimal32, pa.decimal128)
-    },
-    pa.decimal128(9, -2): _bounded(-99, 99).map(lambda n: Decimal(n).scaleb(2)),
-    pa.decimal256(60, 4): _bounded(-(10**50), 10**50).map(lambda n: Decimal(f"{n}E-4")),
-}
-
-
-def _nested(kinds):
-    return st.one_of(
-        kinds.flatmap(
-            lambda kind: st.sampled_from(
-                [pa.list_(kind), pa.large_list(kind), pa.list_view(kind), pa.list_(kind, 2)]
-            )
-        ),
-        st.lists(kinds, min_size=1, max_size=2).map(
-            lambda inner: pa.struct({f"f{i}": kind for i, kind in enumerate(inner)})
-        ),
-        kinds.map(lambda kind: pa.map_(pa.string(), kind)),
-    )
-
-
-def values_of(kind):
-    """Values that a type of Arrow can hold, or null."""
-    if pa.types.is_map(kind):
-        values = st.lists(
-            st.tuples(st.text("ab", max_size=2), values_of(kind.item_type)),
-            max_size=2,
-            unique_by=lambda pair: pair[0],
-        )
-    elif pa.types.is_struct(kind):
-        values = st.fixed_dictionaries({field.name: values_of(field.type) for field in kind})
-    elif pa.types.is_nested(kind):
-        fixed = pa.types.is_fixed_size_list(kind)
-        values = st.lists(values_of(kind.value_type), min_size=2 if fixed else 0, max_size=2)
-    else:
-        values = TYPES.get(kind, st.none())
-    return st.none() | values
-
-
-@st.composite
-def any_columns(draw):
-    """Some columns of Arrow, of any type, and one of votes."""
-    kinds = st.just(pa.null()) | st.recursive(st.sampled_from(list(TYPES)), _nested, max_leaves=2)
-    n_rows = draw(_bounded(1, 4))
-    columns = {
-        "vote": pa.array(draw(st.lists(st.sampled_from("ab"), min_size=n_rows, max_size=n_rows)))
-    }
-    for j in range(draw(_bounded(1, 3))):
-        kind = draw(kinds)
-        column = pa.array(draw(st.lists(values_of(kind), min_size=n_rows, max_size=n_rows)), kind)
-        is_category = kind in (pa.string(), pa.int64(), pa.date32()) and draw(st.booleans())
-        columns[f"c{j}"] = column.dictionary_encode() if is_category else column
-    return pa.table(columns)
-
-
-def save_table(table, path):
-    """Write a table as Arrow does, and return what it reads again."""
-    if path.suffix == ".parquet":
-        pq.write_table(table, path)
-        return pq.read_table(path)
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
-    return table
-
-
-def load_table(path):
-    return (
-        pq.read_table(path) if path.suffix == ".parquet" else pa.ipc.open_file(str(path)).read_all()
-    )
-
-
-def as_in_parquet(table):
-    """Types of text, bytes and lists that are one in Parquet."""
-    one = {
-        pa.large_string(): pa.string(),
-        pa.string_view(): pa.string(),
-        pa.large_binary(): pa.binary(),
-        pa.binary_view(): pa.binary(),
-    }
-
-    def plain(kind):
-        if pa.types.is_struct(kind):
-            return pa.struct({field.name: plain(field.type) for field in kind})
-        if pa.types.is_map(kind):
-            return pa.map_(kind.key_type, plain(kind.item_type))
-        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-            return pa.list_(plain(kind.value_type))
-        return one.get(kind, kind)
-
-    return table.cast(pa.schema([(field.name, plain(field.type)) for field in table.schema]))
-
-
-@pytest.mark.parametrize("ending", ["arrow", "parquet"])
-@fuzzed(60)
-@given(table=any_columns(), into=st.sampled_from(["arrow", "parquet"]))
-def test_columns_of_any_type_come_back_bit_for_bit_or_are_refused(
-    tmp_path_factory, ending, table, into
-):
-    assume(is_kept(tmp_path_factory.mktemp("types"), table, ending, into))
-
-
-@pytest.mark.parametrize("into", ["arrow", "parquet"])
-@pytest.mark.parametrize("ending", ["arrow", "parquet"])
-def test_each_type_comes_back_bit_for_bit(tmp_path, ending, into):
-    tables = {
-        kind: pa.table({"vote": ["a", "b", "b"], "x": pa.array(some_values(kind), kind)})
-        for kind in TYPES
-    }
-    lost = [kind for kind, table in tables.items() if not is_kept(tmp_path, table, ending, into)]
-    assert len(lost) <= 2  # Parquet has no intervals, and no decimals with a negative scale
-
-
-def is_kept(folder, table, ending, into):
-    """Combine a table, and check that its columns came back; False if Arrow itself cannot write it."""
-    try:
-        before = save_table(table, folder / f"x.{ending}")
-        expected = save_table(
-            before, folder / f"expected.{into}"
-        )  # Parquet has no type for some, and fewer for others
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, OSError):
-        return False
-    out = folder / f"out.{into}"
-    with opened(folder / f"x.{ending}", beside=str(out)) as rows:
-        answered_of(rows).write(str(out), overwrite=True)
-    after = load_table(out).select(expected.column_names)
-    if ending == into == "parquet":
-        after, expected = as_in_parquet(after), as_in_parquet(expected)
-    assert after.schema.types == expected.schema.types
-    assert repr(after.to_pydict()) == repr(expected.to_pydict())  # also NaN and -0.0
-    return True
-
-
-def some_values(kind):
-    """A null and two values of a type."""
-    types = pa.types
-    if types.is_decimal(kind):
-        return [None, Decimal("100"), Decimal("-300")]
-    if types.is_boolean(kind):
-        return [None, True, False]
-    if types.is_float16(kind):
-        return [None, np.float16(0.5), np.float16(-0.0)]
-    if types.is_interval(kind):
-        return [None, (1, 2, 3), (0, 0, 1)]
-    if kind in (pa.binary(3), pa.binary(), pa.large_binary(), pa.binary_view()):
-        return [None, b"\0\xffa", b"abc"]
-    if kind in (pa.string(), pa.large_string(), pa.string_view()):
-        return [None, "", "\u00e9"]
-    return [None, 86_400_000, 0] if kind == pa.date64() else [None, 1, 0]
-
-
-@pytest.mark.parametrize("ending", ["arrow", "parquet"])
 @pytest.mark.parametrize(
-    ("kind", "named"),
-    [(pa.duration("us"), r"duration\[us\]"), (pa.decimal256(50, 2), r"decimal256\(50, 2\)")],
+    ("fields", "labels"),
+    [
+        ("1.0 2.0", [1, 2]),
+        ("1 2.0", [1, 2]),
+        ("-1.0 0.0", [-1, 0]),
+        ("9007199254740993.0 1", [9007199254740993, 1]),
+        *((f"1.0 {text}", ["1.0", text]) for text in ("x1.0", "-01.0", "007.0", "1.00", "1e3")),
+        *((f"1.0 {text}", ["1.0", text]) for text in ("+1", "-0.0", ".0", "1.0.0", " 1.0")),
+        ("1.0 9999999999999999999.0", ["1.0", "9999999999999999999.0"]),
+    ],
 )
-def test_what_text_cannot_keep_is_refused(tmp_path, ending, kind, named):
-    save_table(
-        pa.table({"vote": ["a", "b"], "long": pa.array([1, None], kind)}), tmp_path / f"x.{ending}"
-    )
-    words = f"Column 'long' holds {named}, which csv cannot keep as it is. Pass out_format='parquet', or leave the column out."
-    with pytest.raises(ValueError, match=words):
-        combined(tmp_path / f"x.{ending}", tmp_path / "out.csv")
+def test_text_is_whole_numbers_if_all_of_it_is_as_python_prints_them(tmp_path, fields, labels):
+    one, other = fields.split(" ", 1)
+    (tmp_path / "x.csv").write_text(f"a,b\n{one},\n,{other}\n")
+    with opened(tmp_path / "x.csv") as table:
+        classes = combine_file(table, Naming(["a", "b"]), "majority").consensus.classes
+        rows = table.rows.fetchall()
+    assert classes.tolist() == sorted(labels)
+    assert rows == [(one, None), (None, other)]
 
 
-def test_a_column_that_only_arrow_reads_is_no_vote_and_no_name(tmp_path):
-    path = tmp_path / "x.arrow"
-    save_table(pa.table({"vote": ["a", "b"], "long": pa.array([1, None], pa.duration("us"))}), path)
-    with opened(path) as table:
-        with pytest.raises(
-            ValueError, match=re.escape("got Duration(time_unit='us') in column 'long'.")
-        ):
-            answered_of(table, classifiers="long")
-        with pytest.raises(
-            ValueError,
-            match=re.escape("must name a column of text, numbers or times, got duration[us] in"),
-        ):
-            combine_file(table, Naming("vote"), "majority", id="long")
+@pytest.mark.parametrize(
+    ("said", "text"), [("NA", "NA"), ("2", "2.0"), ("2.0", "2"), ("007", "007")]
+)
+def test_labels_that_mean_no_vote_hide_no_whole_numbers(tmp_path, said, text):
+    (tmp_path / "x.csv").write_text(f"vote,b\n0,0\n{text},0\n1,1\n")
+    with opened(tmp_path / "x.csv") as table:
+        votes = content_of_file(table, Naming(["vote", "b"], missing=[said])).votes
+    assert votes.classes.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("name", "classes"), [("i", [0]), ("t", ["NA"]), ("b", [False])])
+@pytest.mark.parametrize("ending", ["jsonl", "parquet", "arrow"])
+def test_labels_that_mean_no_vote_are_known_by_their_text(tmp_path, ending, name, classes):
+    columns = {"i": [0, 2], "t": ["2", "NA"], "b": [True, False]}
+    with opened(put(tmp_path, f"x.{ending}", columns)) as table:
+        votes = content_of_file(table, Naming([name], missing=["2", "true"])).votes
+    assert votes.classes.tolist() == classes
+
+
+@pytest.mark.parametrize(
+    "lines", ['{"vote": 1}\n{"vote": "1"}\n', '{"vote": 9007199254740993}\n{"vote": 0.5}\n']
+)
+def test_labels_of_several_kinds_in_json_are_refused(tmp_path, lines):
+    (tmp_path / "x.jsonl").write_text(lines)
+    with pytest.raises(ValueError, match="Column 'vote' must hold labels of one type"):
+        combined(tmp_path / "x.jsonl", tmp_path / "out.csv")
+
+
+@pytest.mark.parametrize(
+    "text", ["vote;n\na;1\n", "vote\tn\na\t1\n", "vote|n\na|1\n", "vote,n\na,1\n"]
+)
+def test_the_delimiter_follows_from_the_first_line_and_is_kept(tmp_path, text):
+    (tmp_path / "x.csv").write_text(text)
+    combined(tmp_path / "x.csv", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().startswith(text[:6])
 
 
 def test_an_arrow_file_of_several_batches_keeps_its_order(tmp_path):
-    n = 200_000
-    votes = np.random.default_rng(0).integers(5, size=n).astype(str).tolist()
-    table = pa.table({"n": pa.array(range(n), pa.duration("s")), "vote": votes})
+    table = pa.table({"n": range(100_000), "vote": ["a", "b"] * 50_000})
     with (
         pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file,
         pa.ipc.new_file(file, table.schema) as writer,
     ):
-        for batch in table.to_batches(max_chunksize=30_000):
-            writer.write_batch(batch)
-    for ending in ("arrow", "parquet"):
-        with opened(tmp_path / "x.arrow") as rows:
-            answered_of(rows).write(str(tmp_path / f"out.{ending}"))
-        after = load_table(tmp_path / f"out.{ending}")
-        assert after.select(["n", "vote"]).equals(table)
-        assert after["consensus"].to_pylist() == after["vote"].to_pylist()
+        writer.write_table(table, max_chunksize=30_000)
+    combined(tmp_path / "x.arrow", tmp_path / "out.arrow")
+    after = pl.read_ipc(tmp_path / "out.arrow")
+    assert after["n"].to_list() == list(range(100_000))
+    assert (after["consensus"] == after["vote"]).all()
 
 
 @pytest.mark.parametrize(
@@ -429,7 +263,7 @@ def test_an_arrow_file_of_several_batches_keeps_its_order(tmp_path):
             ["9223372036854775808", "18446744073709551615"],
         ),
         ("-9007199254740993 1", ["-9007199254740993", "1"]),
-        ("9007199254740992 0.5", ["9007199254740992.0", "0.5"]),
+        ("9007199254740992 0.5", ["9007199254740992", "0.5"]),
     ],
 )
 def test_numbers_of_json_keep_their_digits(tmp_path, numbers, written):
@@ -437,15 +271,6 @@ def test_numbers_of_json_keep_their_digits(tmp_path, numbers, written):
     (tmp_path / "x.jsonl").write_text("\n".join(lines))
     combined(tmp_path / "x.jsonl", tmp_path / "out.jsonl")
     assert re.findall(r'"n":([^,}]*)', (tmp_path / "out.jsonl").read_text()) == written
-
-
-@pytest.mark.parametrize("number", ["9007199254740993", "9223372036854775808"])
-def test_a_vote_that_would_lose_its_digits_is_refused(tmp_path, number):
-    (tmp_path / "x.jsonl").write_text(f'{{"vote": {number}}}\n{{"vote": 0.5}}\n')
-    with pytest.raises(
-        ValueError, match=re.escape("Column 'vote' must hold labels of one type, got ['float', 'l")
-    ):
-        combined(tmp_path / "x.jsonl", tmp_path / "out.csv")
 
 
 @pytest.mark.parametrize("name", ["Consensus", "consensus"])
@@ -459,13 +284,6 @@ def test_a_column_named_like_a_new_one_is_refused_in_any_case(tmp_path, name, en
         combined(path, tmp_path / "out.csv")
 
 
-def test_only_whole_numbers_lose_their_fraction_where_labels_are_text(tmp_path):
-    said = ["1.0", "x1.0", "-01.0", "10.0", "1.0.0", "-2.0"]
-    with opened(put(tmp_path, "x.csv", {"vote": said, "n": list("abcdef")})) as table:
-        found = table.with_text(["vote"], integers=True).relation.project("vote").fetchall()
-    assert found == [("1",), ("x1.0",), ("-01.0",), ("10",), ("1.0.0",), ("-2",)]
-
-
 def test_rows_keep_their_order(tmp_path):
     n = 300_000  # more than a row group
     frame = pl.DataFrame({"n": range(n)}).with_columns(vote=pl.col("n") * 7919 % 5)
@@ -474,110 +292,6 @@ def test_rows_keep_their_order(tmp_path):
     out = pl.read_parquet(tmp_path / "out.parquet")
     assert out["n"].to_list() == list(range(n))
     assert (out["consensus"] == out["vote"]).all()
-
-
-def test_whole_numbers_of_csv_are_numbers_if_all_labels_are(tmp_path):
-    (tmp_path / "x.csv").write_text("vote,other,z\n0,1,007\n1,,7\n10,-1,7\n")
-    with opened(tmp_path / "x.csv") as table:
-        both = table.with_labels([["vote", "other"], ["z"]]).relation
-        assert both.project("vote, other, z").fetchall() == [
-            (0, 1, "007"),
-            (1, None, "7"),
-            (10, -1, "7"),
-        ]
-        mixed = table.with_labels([["vote", "z"]]).relation
-        assert mixed.project("vote").fetchall() == [("0",), ("1",), ("10",)]
-
-
-@pytest.mark.parametrize(
-    ("fields", "labels"),
-    [
-        ("1.0 2.0", [1, 2]),
-        ("1 2.0", [1, 2]),
-        ("-1.0 0.0", [-1, 0]),
-        ("9007199254740993.0 1", [9007199254740993, 1]),
-        *(
-            (f"1.0 {text}", ["1.0", text])
-            for text in (
-                "x1.0",
-                "-01.0",
-                "007.0",
-                "1.00",
-                "1e3",
-                "+1",
-                "-0.0",
-                ".0",
-                "x.0",
-                "1.0.0",
-                "1.5",
-                " 1.0",
-            )
-        ),
-        ("1.0 9999999999999999999.0", ["1.0", "9999999999999999999.0"]),
-    ],
-)
-def test_whole_numbers_of_csv_may_be_written_as_floats(tmp_path, fields, labels):
-    one, other = fields.split(" ", 1)
-    (tmp_path / "x.csv").write_text(f"a,b\n{one},\n,{other}\n")
-    with opened(tmp_path / "x.csv") as table:
-        read_so = table.with_labels([["a", "b"]])
-        assert read_so.relation.project("a, b").fetchall() == [(labels[0], None), (None, labels[1])]
-        assert table.connection.sql(read_so.sql).fetchall() == [(one, None), (None, other)]
-
-
-def test_labels_that_mean_no_vote_hide_no_whole_numbers(tmp_path):
-    (tmp_path / "x.csv").write_text("vote\n0\nNA\n1\nn/a\n")
-    with opened(tmp_path / "x.csv") as table:
-        votes = table.with_labels([["vote"]], ["NA", "n/a"]).relation.project("vote").fetchall()
-        assert votes == [(0,), (None,), (1,), (None,)]
-
-
-@pytest.mark.parametrize("last, found", [("3", (1, 2, 3, 2, 3)), ("x", ("1", "2", "3", "2", "x"))])
-def test_columns_are_integers_if_all_are_however_many_are_asked_about_at_once(
-    tmp_path, monkeypatch, last, found
-):
-    monkeypatch.setattr("ec3learn.tables.files.table.AT_ONCE", 2)
-    (tmp_path / "x.csv").write_text(f"a,b,c,d,e\n1,2,3,2,{last}\n")
-    with opened(tmp_path / "x.csv") as table:
-        assert table.with_labels([list("abcde")]).relation.project("a, b, c, d, e").fetchall() == [
-            found
-        ]
-
-
-def test_a_label_that_means_no_vote_is_no_number_that_is_written_otherwise(tmp_path):
-    (tmp_path / "x.csv").write_text("vote\n7\n007\n")
-    with opened(tmp_path / "x.csv") as table:
-        assert table.with_labels([["vote"]], ["007"]).relation.project("vote").fetchall() == [
-            (7,),
-            (None,),
-        ]
-        assert table.with_text(["vote"], ["007"], integers=True).relation.project(
-            "vote"
-        ).fetchall() == [("7",), (None,)]
-
-
-@pytest.mark.parametrize("said", ["2", "2.0"])
-def test_a_whole_number_that_means_no_vote_may_be_written_as_a_float(tmp_path, said):
-    (tmp_path / "x.csv").write_text("a,b\n0,2.0\n2,1.0\n")
-    with opened(tmp_path / "x.csv") as table:
-        assert table.with_labels([["a", "b"]], [said]).relation.project("a, b").fetchall() == [
-            (0, None),
-            (None, 1),
-        ]
-
-
-@pytest.mark.parametrize("ending", ["jsonl", "parquet", "arrow"])
-def test_labels_that_mean_no_vote_are_taken_by_the_type_of_their_column(tmp_path, ending):
-    columns = {"i": [0, 2], "f": [2.0, 1.0], "t": ["2", "NA"], "b": [True, False]}
-    with opened(put(tmp_path, f"x.{ending}", columns)) as table:
-        votes = table.with_labels([[name] for name in columns], ["2", "NA", "True"])
-        assert votes.relation.project("i, f, t, b").fetchall() == [
-            (0, None, None, None),
-            (None, 1.0, None, False),
-        ]
-        assert table.connection.sql(votes.sql).fetchall() == list(
-            zip(*columns.values(), strict=True)
-        )
 
 
 def test_numbers_beyond_64_bits_and_nested_values_of_json_are_kept(tmp_path):
@@ -684,12 +398,6 @@ def test_cells_of_a_spreadsheet_are_read_as_fields_of_a_csv_file(tmp_path):
     assert [row["consensus"] for row in combined(path, tmp_path / "out.csv")][::2] == ["a", "007"]
 
 
-def test_numbers_in_a_spreadsheet_are_integers_if_all_labels_are(tmp_path):
-    path = workbook(tmp_path, votes=[["vote"], [1], [2.0], [None], [1]])
-    with opened(path) as table:
-        assert answered_of(table).consensus.classes.tolist() == [1, 2]
-
-
 def test_a_spreadsheet_is_found_by_its_content_on_standard_input(tmp_path, monkeypatch):
     path = workbook(tmp_path, votes=[["vote"], ["a"]])
     with open(path, "rb") as file:
@@ -744,78 +452,22 @@ def test_a_spreadsheet_without_its_library_tells_the_extra(tmp_path, monkeypatch
     ("name", "content", "words"),
     [
         ("x.csv", b"", "must name its columns in the first line, got an empty one."),
-        ("x.csv", b"\n1,2\n", "must name its columns in the first line, got an empty one."),
         (
             "x.csv",
-            b'a,b\n1,2\n"x\ny",2\n3\n',
-            "must have 2 fields in every line, as in the first, got 1 in line 5.",
+            b"a,b\n1,2\n3\n",
+            "must have 2 fields in every line, as in the first, got 1 in line 3.",
         ),
         (
             "x.csv",
             b"a,b\n1,2,3\n",
             "must have 2 fields in every line, as in the first, got 3 in line 2.",
         ),
-        (
-            "x.csv",
-            b'a,b\n1,"2\n3,4\n',
-            "must close every quote, got one in line 2 that is open at the end.",
-        ),
-        (
-            "x.csv",
-            b'a,b\n"1,2\n3,4\n',
-            "must close every quote, got one in line 2 that is open at the end.",
-        ),
-        (
-            "x.csv",
-            b'a,b\n"1\n",2\n3,"4""\n',
-            "must close every quote, got one in line 4 that is open at the end.",
-        ),
-        (
-            "x.csv",
-            b'a,b\n5" disk,"2',
-            "must close every quote, got one in line 2 that is open at the end.",
-        ),
-        (
-            "x.csv",
-            b'"a,b\n1,2\n',
-            "must close every quote, got one in line 1 that is open at the end.",
-        ),
-        ("x.csv", b'a\n"', "must close every quote, got one in line 2 that is open at the end."),
-        (
-            "x.csv",
-            b'a,b\n1,2\n3,"' + b"4,5\n" * 5_000_000,
-            "must close every quote, got one in line 3 that is open at the end.",
-        ),
-        (
-            "x.csv",
-            b"a;b\n1;2\n",
-            "must have ',' between its columns, got 'a;b'. Pass delimiter=';'.",
-        ),
-        (
-            "x.csv",
-            b"a,a\n1,2\n",
-            "must have columns that differ in more than case, got 'a' and 'a'. Rename one.",
-        ),
-        (
-            "x.csv",
-            b"a,B,b\n1,2,3\n",
-            "must have columns that differ in more than case, got 'B' and 'b'. Rename one.",
-        ),
-        (
-            "x.csv",
-            b"file_row_number\n1\n",
-            "must have no column named 'file_row_number', which is reserved. Rename it.",
-        ),
-        (
-            "x.csv",
-            b"a,b\0\n1,2\n",
-            "must have no NUL in the name of a column, got 'b\\x00'. Rename it.",
-        ),
-        (
-            "x.jsonl",
-            b'{"b\\u0000": 1}\n',
-            "must have no NUL in the name of a column, got 'b\\x00'. Rename it.",
-        ),
+        ("x.csv", b'a,b\n1,"2\n3,4\n', "must close every quote"),
+        ("x.csv", b'a,b\n5" disk,"2', "must close every quote"),
+        ("x.csv", b'a\n"', "must close every quote"),
+        ("x.csv", b"a,b\r\n1,2\n3,4\r\n", "must end all its lines in the same way."),
+        ("x.csv", b'a,b\n1,"' + b"4,5\n" * 2_000_000, "must "),
+        ("x.csv", b"a,a\n1,2\n", "cannot be read as csv: "),
         ("x.csv", b"a,b\n\xe9,2\n", "Pass another encoding, such as latin-1 or utf-16."),
         (
             "x.csv",
@@ -824,29 +476,20 @@ def test_a_spreadsheet_without_its_library_tells_the_extra(tmp_path, monkeypatch
         ),
         ("x.csv.gz", b"no gzip", "cannot be read as csv: "),
         ("x.csv.zst", b"no zstd", "cannot be read as csv: "),
-        ("x.jsonl", b"", "must have columns, got none."),
+        ("x.jsonl", b"", "must hold a JSON object in each line."),
         (
             "x.jsonl",
             b'{"a": 1}\n{"a": \n',
-            "must hold a JSON object in each line, expecting value in line 2.",
+            "must hold a JSON object in each line, got one with unexpected end",
         ),
-        ("x.jsonl", b'{"a": 1}\n5\n', "must hold a JSON object in each line, got 5 in line 2."),
-        (
-            "x.jsonl",
-            b'[{"a": 1}]\n',
-            'must hold a JSON object in each line, got [{"a": 1}] in line 1.',
-        ),
-        (
-            "x.jsonl",
-            b'{"a": 1}\n{"a": 1, "a": 2}\n',
-            "must hold a JSON object in each line, got a key twice in line 2.",
-        ),
+        ("x.jsonl", b'{"a": 1}\n5\n', "must hold a JSON object in each line."),
+        ("x.jsonl", b'[{"a": 1}]\n', "must hold a JSON object in each line."),
+        ("x.jsonl", b'{"a": 1, "a": 2}\n', 'got one with the key "a" twice.'),
         ("x.jsonl", b'{"a": "\xff"}\n', "Pass another encoding, such as latin-1 or utf-16."),
         ("x.parquet", b"", "cannot be read as parquet: "),
         ("x.parquet", b"PAR1 and nonsense PAR1", "cannot be read as parquet: "),
         ("x.arrow", b"ARROW1 and nonsense", "cannot be read as arrow: "),
         ("x.xlsx", b"", "cannot be read as a spreadsheet: "),
-        ("x.xls", b"no spreadsheet", "cannot be read as a spreadsheet: "),
     ],
 )
 def test_a_broken_file_is_refused_in_one_sentence(tmp_path, name, content, words):
@@ -857,28 +500,33 @@ def test_a_broken_file_is_refused_in_one_sentence(tmp_path, name, content, words
     assert str(refused.value).startswith(str(tmp_path / name))
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r", ""])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
-def test_the_last_line_is_read_whatever_ends_it(tmp_path, ending, encoding):
-    for lines in (["vote", "a", "\u00e9"], ["vote,n", "a,1", '"\u00e9",2'], ["vote"]):
-        (tmp_path / "x.csv").write_bytes(((ending or "\n").join(lines) + ending).encode(encoding))
-        found = rows_of(tmp_path / "x.csv", encoding=encoding.removesuffix("-sig"))
-        assert [row["vote"] for row in found] == ["a", "\u00e9"][: len(lines) - 1]
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "jsonl.gz"])
+@fuzzed(25)
+@given(place=st.floats(0, 1), bit=st.integers(0, 7))
+def test_a_file_with_one_bit_flipped_is_a_table_or_is_refused(tmp_path_factory, ending, place, bit):
+    folder = tmp_path_factory.mktemp("flipped")
+    path = put(folder, f"x.{ending}", {"vote": ["a", "b"] * 40, "n": list(range(80))})
+    content = bytearray(path.read_bytes())
+    content[int(place * (len(content) - 1))] ^= 1 << bit
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with opened(path) as table:
+                answered_of(table, classifiers=["vote"]).write(str(folder / "out.csv"))
+        except ValueError as refused:
+            assert "\n" not in str(refused)
 
 
-@pytest.mark.parametrize("size", range(200, 240))
-def test_a_csv_file_of_many_blocks_is_read_whole(tmp_path, monkeypatch, size):
-    monkeypatch.setattr("ec3learn.tables.files.reading.BLOCK", size)
-    labels = [f"label {i}" for i in range(100)]
-    (tmp_path / "x.csv").write_text(
-        "\n".join(["vote,n", *(f"{label},{i}" for i, label in enumerate(labels))])
-    )
-    assert [row["vote"] for row in rows_of(tmp_path / "x.csv")] == labels
+@pytest.mark.parametrize("memory", ["lots", "-1GB", "800"])
+def test_memory_is_a_size(tmp_path, memory):
+    path = put(tmp_path, "x.csv", {"vote": ["a"]})
+    words = re.escape(f"memory must be a size such as '800MB' or '4GB', got '{memory}'.")
+    with pytest.raises(ValueError, match=words), open_file(str(path), memory=memory):
+        pass
 
 
-@pytest.mark.parametrize(
-    "ending", ["csv", "csv.gz", "csv.zst", "jsonl", "jsonl.gz", "jsonl.zst", "parquet", "arrow"]
-)
+@pytest.mark.parametrize("ending", ["csv", "csv.zst", "jsonl", "jsonl.gz", "parquet", "arrow"])
 @fuzzed(10)
 @given(data=st.data())
 def test_a_file_that_was_cut_is_refused_unless_all_its_rows_but_the_last_are_whole(
@@ -912,19 +560,6 @@ def test_a_file_that_was_cut_is_refused_unless_all_its_rows_but_the_last_are_who
         assert found[:sure] == rows[:sure]
 
 
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_too_many_columns_are_refused_at_once(tmp_path, ending):
-    names = ["vote", *(f"c{i}" for i in range(10_000))]
-    path = put(tmp_path, f"x.{ending}", {name: ["a"] for name in names})
-    with pytest.raises(
-        ValueError,
-        match=re.escape(
-            "must have at most 10,000 columns, got 10,001. Leave out columns that are not"
-        ),
-    ):
-        rows_of(path)
-
-
 def test_a_wrong_label_is_counted_by_rows_of_the_file(tmp_path):
     said = ["a"] * 40 + ["c", "d"] * 13
     path = put(tmp_path, "x.csv", {"n": [str(i) for i in range(66)], "vote": said})
@@ -951,23 +586,7 @@ def test_wrong_probabilities_are_counted_by_rows_of_the_file(tmp_path):
         answered_of(table, classifiers={"m": "p_*"})
 
 
-def test_half_a_parquet_file_is_refused(tmp_path):
-    path = put(tmp_path, "x.parquet", {"vote": [str(i) for i in range(5000)]})
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(ValueError, match="cannot be read as parquet"):
-        rows_of(path)
-
-
-def test_labels_of_several_kinds_in_json_are_refused(tmp_path):
-    (tmp_path / "x.jsonl").write_text('{"vote": 1}\n{"vote": "1"}\n')
-    with pytest.raises(
-        ValueError,
-        match=re.escape("Column 'vote' must hold labels of one type, got ['int', 'text']."),
-    ):
-        combined(tmp_path / "x.jsonl", tmp_path / "out.csv")
-
-
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "parquet", "arrow", "xlsx", "xls"])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl", "parquet", "arrow", "xlsx"])
 @given(
     st.binary(max_size=60)
     | st.sampled_from([b"a,b\n", b'{"a":1}\n', b"PAR1", b"ARROW1\0\0", b"PK\x03\x04"]).flatmap(
@@ -987,16 +606,6 @@ def test_any_bytes_are_a_table_or_are_refused(tmp_path_factory, ending, content)
 
 
 # ---- what can't be written -----------------------------------------------------------------------
-
-
-def test_a_file_that_exists_is_not_replaced_unless_told(tmp_path):
-    (tmp_path / "out.csv").write_text("precious")
-    with pytest.raises(
-        FileExistsError,
-        match=re.escape("out.csv exists already. Pass overwrite=True to replace it."),
-    ):
-        require_outputs({"out": str(tmp_path / "out.csv")}, False, {})
-    require_outputs({"out": str(tmp_path / "out.csv"), "save": None}, True, {})
 
 
 @pytest.mark.posix
@@ -1054,7 +663,7 @@ def test_duckdb_never_fetches_an_extension(tmp_path):
             ]
 
 
-@pytest.mark.parametrize("ending", FILES)
+@pytest.mark.parametrize("ending", ["csv.gz", "jsonl.zst", "parquet", "arrow"])
 def test_files_are_read_solved_and_written_without_a_socket(tmp_path, ending):
     put(tmp_path, f"x.{ending}", {"vote": ["a", "b", "b"]})
     program = "import sys; sys.addaudithook(lambda event, _: event.startswith('socket.') and sys.exit(f'touched {event}'))\n"
@@ -1147,47 +756,13 @@ def many_rows(path, labels, n_rows=50_000):
 
 
 @pytest.mark.parametrize("labels", [["a", "b'", "\n,"], [-1, 7, 2**40], [True, False]])
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_answers_are_the_same_and_in_order_found_by_hash_or_by_joining(
-    tmp_path, monkeypatch, labels, ending
-):
+def test_answers_are_those_of_the_table_in_memory_in_its_order(tmp_path, labels):
     table = many_rows(tmp_path / "x.parquet", labels)
-    written = []
-    for found_by_hash in (True, False):
-        with opened(tmp_path / "x.parquet") as rows:
-            if not found_by_hash:
-                monkeypatch.setattr(Lookup, "of", lambda *_: None)
-            answered = answered_of(rows, "iec3", ["v0", "v1", "v2"], proba=True)
-            out = tmp_path / f"{found_by_hash}.{ending}"
-            answered.write(str(out))
-            written.append(pl.read_parquet(out) if ending == "parquet" else pl.read_csv(out))
-    assert_frame_equal(*written)
-    assert written[0]["id"].to_list() == table["id"].to_list()
+    with opened(tmp_path / "x.parquet") as rows:
+        answered = answered_of(rows, "iec3", ["v0", "v1", "v2"], proba=True)
+        answered.write(str(tmp_path / "out.parquet"))
     in_memory = combine(table, classifiers=["v0", "v1", "v2"], method="iec3", proba=True)
-    assert written[0].columns == in_memory.columns
-    if ending == "parquet":
-        assert_frame_equal(written[0], in_memory)
-
-
-def test_rows_with_hashes_in_common_are_joined(tmp_path):
-    many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
-    with opened(tmp_path / "x.parquet") as rows:
-        answered = answered_of(rows, "iec3", ["v0", "v1"])
-        assert Lookup.of(rows, answered) is not None
-        twice = replace(answered, answers=nw.concat([answered.answers, answered.answers]))
-        assert Lookup.of(rows, twice) is None
-
-
-def test_a_row_without_an_answer_is_told(tmp_path):
-    many_rows(tmp_path / "x.parquet", ["a", "b"], 100)
-    with opened(tmp_path / "x.parquet") as rows:
-        answered = answered_of(rows, "iec3", ["v0", "v1"])
-        fewer = replace(answered, answers=answered.answers.head(5))
-        with pytest.raises(
-            OSError, match=r"cannot be written: .*the file was changed while it was read"
-        ):
-            write(rows, fewer, str(tmp_path / "out.csv"), Format("csv"), overwrite=False)
-    assert not (tmp_path / "out.csv").exists()
+    assert_frame_equal(pl.read_parquet(tmp_path / "out.parquet"), in_memory)
 
 
 PROGRAM = """
@@ -1203,7 +778,7 @@ with open_file(source, beside=out) as table:
 """
 
 
-@pytest.mark.parametrize("pause", [0.0, 0.05, 0.2])
+@pytest.mark.parametrize("pause", [0.0, 0.1])
 def test_killed_at_any_moment_the_output_is_whole(tmp_path, pause):
     pl.DataFrame({"vote": ["a", "b"] * 20_000}).write_parquet(tmp_path / "x.parquet")
     out = tmp_path / "out.csv"
@@ -1282,18 +857,6 @@ def test_the_format_is_found_by_the_name_or_as_said(path):
 
 def test_a_tab_may_be_written_as_backslash_t():
     assert Format.of("x.csv", None, "\\t").delimiter == "\t"
-
-
-def test_an_output_that_exists_is_replaced_only_if_asked(tmp_path):
-    path, out = put(tmp_path, "x.csv", {"vote": ["a", "b"]}), tmp_path / "out.csv"
-    out.write_text("mine")
-    with opened(path) as table:
-        answered = combine_file(table, Naming("vote"), "majority")
-        with pytest.raises(FileExistsError, match="exists already"):
-            answered.write(str(out), None)
-        assert out.read_text() == "mine"
-        answered.write(str(out), None, overwrite=True)
-    assert out.read_text() != "mine"
 
 
 def test_a_single_class_may_be_the_most(tmp_path):

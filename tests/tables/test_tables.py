@@ -13,7 +13,6 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,17 +24,14 @@ from ec3learn import (
     METHODS,
     Auto,
     Consensus,
-    DawidSkene,
     ExtendWarning,
-    Panel,
     ReliabilityWarning,
     Scale,
     Votes,
 )
 from ec3learn._checks import InputError
-from ec3learn.answer.notes import BIAS, CHOICE, REPEATS
+from ec3learn.answer.notes import BIAS, REPEATS
 from ec3learn.tables import combine, extend, votes_from
-from ec3learn.tables.engines import ENGINES, join
 
 from ..strategies import any_tables, fuzzed
 
@@ -49,6 +45,7 @@ SPARK = pytest.param(
     "spark", marks=pytest.mark.filterwarnings("ignore")
 )  # pyspark warns of newer pandas and of its own files
 KINDS = [*IN_MEMORY, *LAZY, SPARK]
+FEW = ["pandas", "polars-lazy", "duckdb"]  # where an engine makes no difference of its own
 EXTENDING = [
     "ec3",
     "iec3",
@@ -253,7 +250,7 @@ def test_categoricals_enums_and_bools_vote(made, kind):
     assert_allclose(rows["confidence"], expected.confidence, **EXACT)
 
 
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_labels_that_are_whole_numbers_come_back_as_such(made, kind):
     frame = votes_table(80)
     answered = combine(made(kind, frame), classifiers=CLUSTERINGS, missing=-1)
@@ -264,15 +261,7 @@ def test_labels_that_are_whole_numbers_come_back_as_such(made, kind):
     assert rows_of(answered)["consensus"].to_list() == expected.labels().tolist()
 
 
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
-def test_labels_that_are_bools_come_back_as_such(made, kind):
-    frame = pl.DataFrame({"id": [0, 1, 2], "a": [True, False, True], "b": [True, False, False]})
-    answered = combine(made(kind, frame), classifiers=["a", "b"])
-    assert nw.from_native(answered).collect_schema()["consensus"] == nw.Boolean
-    assert rows_of(answered)["consensus"].to_list()[:2] == [True, False]
-
-
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_hostile_names_and_labels_survive(made, kind):
     labels = ["a,b", 'say "hi"', "two\nlines", "🦆", "=1+1", "", "null", "it's", "tab\t"]
     names = ["a.b", 'with "quotes"', "back`tick", "spaß ☃", "select", "it's; DROP TABLE votes"]
@@ -291,7 +280,7 @@ def test_hostile_names_and_labels_survive(made, kind):
 
 
 @pytest.mark.parametrize("max_rows", [100, 2])
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb"])
+@pytest.mark.parametrize("kind", ["polars-lazy", "duckdb"])
 def test_nan_is_no_vote_and_both_zeros_are_one_label(made, kind, max_rows):
     said = [1.0, float("nan"), None, -0.0, 0.0, 1.0, -0.0]
     frame = pl.DataFrame({"id": range(7), "a": said, "b": [1, 0, 1, 0, 1, 0, 1]})
@@ -344,18 +333,6 @@ def _counting(brought):
         return result
 
     return counted
-
-
-def test_a_lazy_table_is_not_run_by_extend_without_patterns():
-    model = combine(votes_table(), **ALL, return_consensus=True)[1]
-    table = votes_table().lazy().map_batches(_never, schema=votes_table().schema)
-    answered = extend(table, model, max_rows=0)
-    with pytest.raises(RuntimeError, match="was run"):
-        answered.collect()
-
-
-def _never(frame):
-    raise RuntimeError("was run")
 
 
 def test_duckdb_answers_on_the_connection_of_the_relation_and_leaves_nothing_there():
@@ -459,7 +436,7 @@ def test_rows_beyond_max_rows_are_answered_from_the_groups(made, kind):
         made(kind, frame), **ALL, proba=True, max_rows=50, return_consensus=True
     )
     rows = rows_of(table)
-    expected = consensus.extend(solved(frame).votes)
+    expected = consensus.extend(solved(frame).solution.votes)
     assert_allclose(
         rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT
     )
@@ -475,8 +452,8 @@ def test_the_consensus_says_that_a_sample_was_solved(made, kind):
         frame.group_by([*CLASSIFIERS, *CLUSTERINGS]).len()["len"].sort(descending=True)[:50].sum()
     )
     assert str(consensus.solution.notes[-1]) == (
-        f"Solved on the 50 most frequent distinct rows (max_rows), {most / 3:.1f} % of the table; every row is answered from its "
-        "groups."
+        f"Solved on the 50 most frequent distinct rows (max_rows), {most / 3:.1f} % of the table; "
+        "the others are answered by the rule that this found."
     )
     assert len(consensus.solution.votes) == 50
     assert consensus.summary(fast=True).n_objects == most
@@ -510,7 +487,7 @@ def test_a_table_that_seems_to_have_one_row_per_vote_is_warned_about():
         combine(pl.DataFrame({"answer": ["yes", "no"] * 150}), classifiers="answer")
 
 
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb", DASK])
+@pytest.mark.parametrize("kind", ["polars-lazy", "duckdb"])
 def test_a_sample_gives_one_answer_again_and_again(made, kind):
     frame = votes_table()
     one, other = (
@@ -521,7 +498,7 @@ def test_a_sample_gives_one_answer_again_and_again(made, kind):
     assert_allclose(one["confidence"], other["confidence"], **EXACT)
 
 
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb", DASK])
+@pytest.mark.parametrize("kind", ["polars-lazy", "duckdb"])
 def test_classes_outside_the_sample_are_classes(made, kind):
     frame = votes_table().with_columns(
         svm=pl.when(pl.col("id") == 7).then(pl.lit("rare")).otherwise(pl.col("svm"))
@@ -558,47 +535,6 @@ def test_rows_with_known_labels_are_always_solved(made, kind, known_weight):
         )
 
 
-@pytest.mark.parametrize("kind", [DASK, SPARK])
-def test_known_labels_of_whole_numbers_stay_whole_numbers(made, kind):
-    frame = votes_table(60).with_columns(gold=pl.when(pl.col("id") < 4).then(pl.col("db")))
-    table = combine(
-        made(kind, frame),
-        classifiers=["db"],
-        clusterings=["tree", "knn"],
-        known="gold",
-        max_rows=15,
-    )
-    assert nw.from_native(table).collect_schema()["consensus"] == nw.Int64
-    assert (
-        rows_of(table)
-        .filter(pl.col("gold").is_not_null())
-        .select(pl.col("consensus") == pl.col("gold"))["consensus"]
-        .all()
-    )
-
-
-@pytest.mark.parametrize(
-    "method", [*EXTENDING, EC3(towards=DawidSkene()), EC3(towards="majority", alpha=0.0)]
-)
-def test_engines_answer_from_the_groups_as_arrays_do(made, method, kind="duckdb"):
-    frame = votes_table(60)
-    model = combine(frame, **ALL, method=method, return_consensus=True)[1]
-    new = votes_table(40, seed=5).with_columns(
-        pl.when(pl.col("id") < 3).then(None).otherwise(pl.col(CLASSIFIERS)).name.keep()
-    )
-    rows = rows_of(extend(made(kind, new), model, proba=True, max_rows=0))
-    expected = model.extend(solved(new, classes=model.classes).votes)
-    assert rows["consensus"].to_list() == expected.labels().tolist()
-    assert_allclose(
-        rows.select(f"proba_{label}" for label in expected.classes), expected.proba, **EXACT
-    )
-
-
-@pytest.mark.parametrize("kind", ["polars-lazy", DASK, SPARK])
-def test_other_engines_answer_from_the_groups_as_arrays_do(made, kind):
-    test_engines_answer_from_the_groups_as_arrays_do(made, "dawid-skene", kind)
-
-
 def test_a_method_that_cannot_extend_is_refused_beyond_max_rows():
     with pytest.raises(
         ValueError,
@@ -607,7 +543,7 @@ def test_a_method_that_cannot_extend_is_refused_beyond_max_rows():
         combine(votes_table().lazy(), **ALL, method="c3e-sl", max_rows=20)
 
 
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
+@pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
 def test_mass_needs_all_rows(made, kind):
     with pytest.raises(
         ValueError,
@@ -616,7 +552,7 @@ def test_mass_needs_all_rows(made, kind):
         combine(made(kind, votes_table()), **ALL, rule="mass", max_rows=20)
 
 
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
+@pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
 def test_a_sample_of_known_rows_alone_is_refused(made, kind):
     with pytest.raises(
         ValueError,
@@ -668,19 +604,7 @@ def test_two_runs_of_a_lazy_table_have_the_same_last_digit():
     assert_frame_equal(*runs, check_exact=True)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "polars-lazy", "duckdb"])
-def test_known_labels_teach_the_same_in_a_long_table(made, kind):
-    frame, options = labelled_votes(2000), {"known": "gold", "proba": True}
-    expected = combine(frame, classifiers="clf*", **options)
-    long = frame.unpivot(pl.selectors.matches("clf"), index=["id", "gold"]).drop_nulls("value")
-    shuffled = long.sample(fraction=1.0, shuffle=True, seed=1)
-    options |= {"objects": "id", "voters": "variable", "per_object": True}
-    rows = rows_of(combine(made(kind, shuffled), classifiers="value", **options))
-    assert rows["consensus"].to_list() == expected["consensus"].to_list()
-    assert_allclose(rows.select(OF_ABC), expected.select(OF_ABC), **EXACT)
-
-
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb"])
+@pytest.mark.parametrize("kind", ["polars-lazy", "duckdb"])
 def test_each_label_of_equal_rows_counts(made, kind):
     votes = {"a": ["x", "x", "y", "y"] * 50, "b": ["x", "y", "y", "x"] * 50}
     gold = [None if i >= 40 else "y" if i % 4 == 0 and i > 4 else "x" for i in range(200)]
@@ -694,87 +618,18 @@ def test_each_label_of_equal_rows_counts(made, kind):
     assert both.unique().to_list() == ["y"]  # 8 of 10 labels of such rows
 
 
-@pytest.mark.parametrize("clusterings", [(), CLUSTERINGS])
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb", DASK])
-def test_the_default_answers_for_rows_beyond_max_rows(made, kind, clusterings):
-    named = {"classifiers": CLASSIFIERS, "clusterings": clusterings, "known": "gold"}
-    frame = votes_table()
-    table, consensus = combine(made(kind, frame), **named, max_rows=40, return_consensus=True)
-    chosen = [str(note) for note in consensus.notes if note.kind == CHOICE]
-    assert chosen[0].startswith("You gave votes, so the mean of two methods was taken")
-    rows = rows_of(table).drop("consensus", "confidence")
-    expected = extend(rows, consensus).filter(pl.col("gold").is_null())
-    answered = rows_of(table).filter(pl.col("gold").is_null())
-    assert_frame_equal(answered, expected)
-
-
-@pytest.mark.parametrize("kind", ["polars", "duckdb"])
-def test_a_panel_that_is_asked_for_answers_a_sample(made, kind):
-    frame = votes_table()
-    named = {"classifiers": CLASSIFIERS, "method": Panel(), "known": "gold"}
-    table, consensus = combine(made(kind, frame), **named, max_rows=20, return_consensus=True)
-    votes = Votes.from_labels({name: frame[name].to_list() for name in CLASSIFIERS})
-    rows, unknown = rows_of(table), frame["gold"].is_null().to_numpy()
-    assert_allclose(
-        rows["confidence"].to_numpy()[unknown], consensus.extend(votes).confidence[unknown], **EXACT
-    )
-    assert rows.filter(~unknown)["consensus"].to_list() == frame.filter(~unknown)["gold"].to_list()
-
-
-@pytest.mark.parametrize(
-    ("method", "named"),
-    [("auto", ALL), *((name, {"classifiers": CLASSIFIERS}) for name in ("bwa", "ebcc"))],
-)
-@pytest.mark.parametrize("n_rows", [300, 0])
-def test_what_joins_cannot_answer_is_answered_some_rows_at_a_time(
-    made, monkeypatch, method, named, n_rows
-):
-    monkeypatch.setattr("ec3learn.tables.pipeline.CHUNK", 7)
-    frame = votes_table()
-    model, new = (
-        combine(frame, **named, method=method, return_consensus=True)[1],
-        frame.head(n_rows),
-    )
-    table = extend(made("duckdb", new), model, proba=True, max_rows=0)
-    gc.collect()
-    for _ in range(2):  # a relation can be read again
-        assert_frame_equal(rows_of(table), extend(new, model, proba=True), check_dtypes=False)
-
-
-@pytest.mark.parametrize("kind", ["polars-lazy", "duckdb"])
-@pytest.mark.parametrize("chunk", [1, 7, 1000])
-def test_objects_that_joins_cannot_answer_are_answered_with_all_their_votes(
-    made, monkeypatch, kind, chunk
-):
-    monkeypatch.setattr("ec3learn.tables.pipeline.CHUNK", chunk)
-    frame = long_table().sample(fraction=1, shuffle=True, seed=0)
-    model = combine(frame, **LONG, clusterings="topic", return_consensus=True)[1]
-    how = {**LONG, "clusterings": "topic", "proba": True}
-    table = extend(made(kind, frame), model, **how, max_rows=0)
-    assert_frame_equal(rows_of(table), extend(frame, model, **how).sort("id"), check_dtypes=False)
-
-
-@pytest.mark.parametrize("kind", [SPARK])
-def test_spark_does_not_answer_by_a_panel(made, kind):
-    model = combine(votes_table(), **ALL, return_consensus=True)[1]
-    words = "The engine cannot answer by Panel with clusterings for rows that were not solved. Raise max_rows, or solve by another"
-    with pytest.raises(ValueError, match=re.escape(words)):
-        extend(made(kind, votes_table()), model, max_rows=0)
-
-
-@pytest.mark.parametrize("max_rows", [1000, 0])
-def test_a_consensus_that_cannot_extend_is_refused_with_any_max_rows(made, max_rows):
+def test_a_consensus_that_cannot_extend_is_refused(made):
     model = combine(votes_table(), **ALL, method="c3e-sl", return_consensus=True)[1]
     with pytest.raises(
         ValueError, match=r"cannot be extended to new objects\. Solve old and new objects together"
     ):
-        extend(made("duckdb", votes_table()), model, max_rows=max_rows)
+        extend(made("duckdb", votes_table()), model)
 
 
 # ---- which columns -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars", "polars-lazy", "duckdb"])
+@pytest.mark.parametrize("kind", FEW)
 @pytest.mark.parametrize(
     "chosen",
     [
@@ -793,22 +648,12 @@ def test_columns_are_chosen_by_name_pattern_selector_or_dict(made, kind, chosen)
     )
     votes = combine(
         made(kind, table), classifiers=chosen, clusterings="km", known="gold", return_consensus=True
-    )[1].models
+    )[1].solution.models
     assert [(model.name, model.kind) for model in votes] == [
         ("clf_svm", "classifier"),
         ("clf_knn", "classifier"),
         ("km", "clustering"),
     ]
-
-
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
-def test_selectors_of_polars_choose_from_its_tables(made, kind):
-    votes = votes_from(
-        made(kind, votes_table()),
-        classifiers=pl.selectors.by_name("svm", "knn"),
-        clusterings=pl.selectors.integer(),
-    )
-    assert [model.name for model in votes.models] == ["svm", "knn", "id", "km", "db"]
 
 
 def test_names_that_are_no_text_are_columns_of_pandas():
@@ -856,36 +701,6 @@ def test_soft_votes_are_groups_of_columns(made, kind):
     expected = soft_answer(Auto())
     assert rows_of(table)["consensus"].to_list() == expected.labels().tolist()
     assert_allclose(rows_of(table)["confidence"], expected.confidence, atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("kind", "method"),
-    [
-        ("duckdb", "iec3"),
-        ("duckdb", "majority"),
-        ("duckdb", "soft-vote"),
-        ("polars-lazy", "majority"),
-    ],
-)
-def test_soft_votes_are_answered_from_the_groups(made, kind, method):
-    chosen = {
-        "classifiers": {"svm": ["svm_spam", "svm_ham"], "knn": "knn"},
-        "clusterings": {"gmm": ["gmm_0", "gmm_1"]},
-    }
-    model = combine(soft_table(), **chosen, method=method, return_consensus=True)[1]
-    rows = rows_of(extend(made(kind, soft_table()), model, **chosen, max_rows=0, proba=True))
-    assert_allclose(
-        rows.select(f"proba_{label}" for label in model.classes), model.proba, atol=1e-7
-    )
-
-
-def test_nan_in_a_soft_vote_is_no_vote_as_null_is():
-    chosen = {"svm": ["svm_spam", "svm_ham"], "knn": "knn"}
-    with_nan = soft_table().with_columns(pl.col("svm_spam", "svm_ham").fill_null(float("nan")))
-    model = combine(soft_table(), classifiers=chosen, return_consensus=True)[1]
-    for max_rows in (0, 100):
-        rows = extend(with_nan.lazy(), model, classifiers=chosen, max_rows=max_rows).collect()
-        assert_allclose(rows["confidence"], model.confidence, atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -972,20 +787,6 @@ def test_a_long_table_has_the_answer_of_its_object_in_every_row(made, kind):
     assert_allclose(rows["confidence"], expected.confidence[order], **EXACT)
 
 
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY, SPARK])
-def test_objects_of_a_long_table_beyond_max_rows_are_answered_from_the_groups(made, kind):
-    frame = long_table(40)
-    table, consensus = combine(
-        made(kind, frame), **LONG, clusterings="topic", max_rows=25, return_consensus=True
-    )
-    expected = consensus.extend(long_answer(frame).votes)
-    rows, number = rows_of(table), {task: i for i, task in enumerate(expected.object_ids)}
-    assert len(consensus.solution.votes) == 25
-    assert_allclose(
-        rows["confidence"], expected.confidence[[number[task] for task in rows["task"]]], **EXACT
-    )
-
-
 @pytest.mark.parametrize("max_rows", [1000, 5])
 def test_objects_of_a_long_table_that_have_the_same_votes_have_their_own_answers(max_rows):
     rng = np.random.default_rng(0)
@@ -1005,7 +806,7 @@ def test_objects_of_a_long_table_that_have_the_same_votes_have_their_own_answers
 
 
 @pytest.mark.parametrize("max_rows", [1000, 20])
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy"])
+@pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
 def test_objects_of_a_long_table_can_be_asked_about_by_name(made, kind, max_rows):
     frame = long_table()
     consensus = combine(made(kind, frame), **LONG, max_rows=max_rows, return_consensus=True)[1]
@@ -1096,7 +897,7 @@ def test_one_row_per_object_needs_a_long_table():
         combine(votes_table(), classifiers=CLASSIFIERS, per_object=True)
 
 
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_known_labels_of_a_long_table_may_be_given_by_object(made, kind):
     frame = long_table()
     known = dict(frame.filter(pl.col("gold").is_not_null()).select("task", "gold").rows())
@@ -1125,11 +926,6 @@ def test_known_labels_of_a_lazy_table_are_a_column_or_go_by_object():
     sentence = "known must name a column of a lazy table, got dict."
     with pytest.raises(ValueError, match=sentence):
         combine(votes_table().lazy(), **ALL, known={0: "spam"})
-    with pytest.raises(
-        ValueError,
-        match="known must name a column, got labels by object, and more objects than max_rows=20",
-    ):
-        combine(long_table().lazy(), **LONG, known={"q1": "spam"}, max_rows=20)
 
 
 # ---- repeated votes, and answers on a scale ------------------------------------------------------
@@ -1154,7 +950,7 @@ def repeated_votes(frame, repeats):
 
 
 @pytest.mark.parametrize("repeats", ["mean", "last", "first"])
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_repeated_votes_are_taken_in_as_asked(made, kind, repeats):
     frame = repeated_table()
     table, consensus = combine(made(kind, frame), **LONG, repeats=repeats, return_consensus=True)
@@ -1167,16 +963,6 @@ def test_repeated_votes_are_taken_in_as_asked(made, kind, repeats):
     )
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb", DASK, SPARK])
-def test_repeated_votes_count_once_where_objects_are_answered_from_the_groups(made, kind):
-    frame = repeated_table()
-    table, consensus = combine(made(kind, frame), **LONG, max_rows=40, return_consensus=True)
-    votes = repeated_votes(frame, "mean")
-    expected = dict(zip(votes.object_ids, consensus.extend(votes).confidence, strict=True))
-    rows = rows_of(table)
-    assert_allclose(rows["confidence"], [expected[task] for task in rows["task"]], **EXACT)
-
-
 def test_repeated_votes_may_be_refused(made):
     frame = repeated_table()
     with pytest.raises(ValueError, match=re.escape("voters must have one vote per object, got ")):
@@ -1186,9 +972,6 @@ def test_repeated_votes_may_be_refused(made):
         match=re.escape("Unknown repeats 'most'. Choose from: mean, last, first, error."),
     ):
         combine(frame, **LONG, repeats="most")
-    words = "repeats must be 'mean' where an engine answers for objects that were not solved, got 'last'. Raise max_rows"
-    with pytest.raises(ValueError, match=re.escape(words)):
-        combine(made("duckdb", frame), **LONG, repeats="last", max_rows=40)
 
 
 JUDGES = ["ann", "bob", "cy"]
@@ -1237,14 +1020,13 @@ def test_scores_beyond_max_rows_are_answered_from_the_groups(made, kind):
     )
 
 
-@pytest.mark.parametrize("max_rows", [1000, 0])
-@pytest.mark.parametrize("kind", KINDS)
-def test_new_scores_are_answered_by_the_scales_of_a_saved_consensus(made, kind, max_rows, tmp_path):
+@pytest.mark.parametrize("kind", FEW)
+def test_new_scores_are_answered_by_the_scales_of_a_saved_consensus(made, kind, tmp_path):
     combine(graded_table(), **GRADED, method="dawid-skene", return_consensus=True)[1].save(
         tmp_path / "judges.ec3"
     )
     saved, new = Consensus.load(tmp_path / "judges.ec3"), graded_table(30, seed=1)
-    rows = rows_of(extend(made(kind, new), saved, max_rows=max_rows))
+    rows = rows_of(extend(made(kind, new), saved))
     assert_allclose(rows["confidence"], saved.extend(graded_votes(new)).confidence, **EXACT)
 
 
@@ -1324,34 +1106,22 @@ def test_votes_from_a_table_of_scores_are_graders():
 # ---- extend, votes_from --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("kind", "max_rows"),
-    [
-        *((kind, 1000) for kind in [*IN_MEMORY, "polars-lazy", "duckdb"]),
-        ("polars-lazy", 0),
-        ("duckdb", 0),
-    ],
-)
-def test_new_objects_get_the_answer_of_the_model(made, kind, max_rows):
+@pytest.mark.parametrize("kind", KINDS)
+def test_new_objects_get_the_answer_of_the_model(made, kind):
     model = combine(votes_table(), **ALL, method="iec3", return_consensus=True)[1]
     new = votes_table(50, seed=3)
     table = made(kind, new)
-    answered = extend(table, model, max_rows=max_rows)
+    answered = extend(table, model)
     assert type(answered) is type(table)
     assert rows_of(answered).columns == [*new.columns, "consensus", "confidence"]
     assert_allclose(
-        rows_of(answered)["confidence"], model.extend(solved(new).votes).confidence, **EXACT
+        rows_of(answered)["confidence"],
+        model.extend(solved(new).solution.votes).confidence,
+        **EXACT,
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_saved_model_answers(made, kind, tmp_path):
-    combine(votes_table(), **ALL, return_consensus=True)[1].save(tmp_path / "model.ec3")
-    rows = rows_of(extend(made(kind, votes_table()), Consensus.load(tmp_path / "model.ec3")))
-    assert rows["consensus"].to_list() == solved(votes_table()).labels().tolist()
-
-
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_no_new_objects_get_no_answers(made, kind):
     model = combine(votes_table(), **ALL, return_consensus=True)[1]
     rows = rows_of(extend(made(kind, votes_table()[:0]), model))
@@ -1359,7 +1129,7 @@ def test_no_new_objects_get_no_answers(made, kind):
     assert rows.columns[-2:] == ["consensus", "confidence"]
 
 
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_new_objects_without_any_vote_are_answered_by_their_clusters(made, kind):
     model = combine(votes_table(), **ALL, method="iec3", return_consensus=True)[1]
     new = votes_table(5).with_columns(
@@ -1370,9 +1140,8 @@ def test_new_objects_without_any_vote_are_answered_by_their_clusters(made, kind)
         {name: new[name].to_list() for name in CLUSTERINGS},
         classes=[""],
     )
-    for max_rows in (1000, 0):
-        rows = rows_of(extend(made(kind, new), model, max_rows=max_rows))
-        assert_allclose(rows["confidence"], model.extend(votes).confidence)
+    rows = rows_of(extend(made(kind, new), model))
+    assert_allclose(rows["confidence"], model.extend(votes).confidence)
 
 
 def test_a_model_whose_columns_are_not_all_there_answers_with_a_warning():
@@ -1393,7 +1162,7 @@ def test_labels_never_seen_are_counted():
         extend(new, model)
 
 
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_votes_come_from_any_table(made, kind):
     votes = votes_from(made(kind, votes_table()), **ALL)
     assert votes.counts.sum() == 300
@@ -1479,7 +1248,10 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
             {"known": "golt"},
             "known must name a column of the table, got 'golt'. Did you mean 'gold'?",
         ),
-        ({"known": "svm"}, "known must not be the column of a base model, got 'svm'."),
+        (
+            {"known": "svm"},
+            "classifiers and known must name different columns, got 'svm' for both.",
+        ),
         ({"objects": "id"}, "objects and voters must be given together, got objects alone."),
         (
             {"objects": "id", "voters": "km"},
@@ -1487,11 +1259,11 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
         ),
         (
             {"classifiers": ["weight"]},
-            "classifiers must hold labels (ints, bools, strings or categoricals), got 0.",
+            "classifiers must hold labels (ints, bools or strings), got 0.",
         ),
         (
             {"clusterings": ["weight"]},
-            "in column 'weight'. The columns of a soft model are passed as clusterings={'name': {'class': ",
+            "at row 0 in column 'weight'. Pass shares as a table, objects x clusters.",
         ),
         (
             {"classifiers": ["id"], "max_classes": 99},
@@ -1520,7 +1292,7 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
             {"clusterings": ["svm"]},
             "classifiers and clusterings must name different columns, got 'svm' for both.",
         ),
-        ({"known": "km"}, "known must not be the column of a base model, got 'km'."),
+        ({"known": "km"}, "clusterings and known must name different columns, got 'km' for both."),
     ],
 )
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
@@ -1529,7 +1301,7 @@ def test_wrong_arguments_are_refused_in_one_sentence(made, kind, changed, words)
         combine(made(kind, votes_table()), **{**ALL, **changed})
 
 
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_a_row_has_the_number_by_which_its_object_is_explained(made, kind):
     frame = votes_table()
     table, consensus = combine(
@@ -1560,40 +1332,26 @@ def test_names_and_soft_models_may_stand_in_one_list(made, kind):
     assert [model.name for model in consensus.solution.models] == ["clf_a", "lr"]
 
 
-@pytest.mark.parametrize("kind", ["pandas", "duckdb"])
-def test_soft_votes_may_be_written_as_text(made, kind):
-    frame = pl.DataFrame(
-        {"id": [0, 1, 2], "p_x": ["0.90", "2e-1", None], "p_y": ["0.10", "0.8", None]}
-    )
-    table = combine(made(kind, frame), classifiers={"lr": "p_*"}, method="soft-vote")
-    assert rows_of(table)["consensus"].to_list()[:2] == ["x", "y"]
-    broken = made(kind, frame.with_columns(p_x=pl.lit("high")))
-    with pytest.raises(
-        ValueError, match=re.escape("A soft model must have numbers in column 'p_x', got 'high'.")
-    ):
-        combine(broken, classifiers={"lr": "p_*"})
-
-
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb"])
 def test_measurements_written_as_text_are_no_classes_unless_told(made, kind):
     texts = [f"{i / 30:.2f}" for i in range(1, 31)]
     table = made(kind, pl.DataFrame({"id": range(30), "m": texts}))
     with pytest.raises(
         ValueError,
-        match=re.escape(
-            "got 30 different numbers such as '0.03'. Leave out columns of measurements"
-        ),
+        match=re.escape("got 30 different numbers such as '0.03'. Leave such columns out"),
     ):
         combine(table, classifiers="m")
     assert len(rows_of(combine(table, classifiers="m", classes=texts, method="majority"))) == 30
 
 
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_columns_that_are_there_already_are_not_overwritten(made, kind):
     table = made(kind, votes_table().with_columns(consensus=1, proba_ham=2))
     with pytest.raises(
         ValueError,
-        match=re.escape("no column 'consensus', because one is added. Rename it, or pass prefix="),
+        match=re.escape(
+            "no column 'consensus', because 'consensus' is added. Rename it, or pass prefix="
+        ),
     ):
         combine(table, **ALL)
     with pytest.raises(ValueError, match=re.escape("table must have no column 'proba_ham'")):
@@ -1630,7 +1388,7 @@ def test_columns_that_differ_only_in_case_are_one_for_duckdb(made, max_rows):
     ]
 
 
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_thousands_of_classes_are_refused_unless_told(made, kind):
     labels = [*range(1200)] * 2
     table = made(kind, pl.DataFrame({"id": range(2400), "a": labels, "b": [3] * 2400}))
@@ -1652,22 +1410,10 @@ def test_thousands_of_classes_are_refused_unless_told(made, kind):
     )
 
 
-@pytest.mark.parametrize("kind", [*IN_MEMORY, *LAZY])
+@pytest.mark.parametrize("kind", FEW)
 def test_a_table_without_rows_is_refused(made, kind):
     with pytest.raises(ValueError, match="table must have at least one row, got none"):
         combine(made(kind, votes_table()[:0]), **ALL)
-
-
-@pytest.mark.parametrize("kind", ["polars", "polars-lazy", "duckdb"])
-def test_types_that_are_no_labels_are_refused(made, kind):
-    table = votes_table(5).with_columns(day=pl.date(2020, 1, 1))
-    with pytest.raises(
-        TypeError,
-        match=re.escape(
-            "hold labels (ints, bools, strings or categoricals), got Date in column 'day'."
-        ),
-    ):
-        combine(made(kind, table), classifiers=["svm", "day"])
 
 
 @pytest.mark.parametrize("table", [[[1]], "votes.csv", None, np.ones((2, 2)), {"a": [1]}])
@@ -1707,15 +1453,6 @@ def test_a_table_without_the_columns_of_the_model_is_refused():
         extend(pl.DataFrame({"other": [1]}), model)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_names_that_spark_takes_apart_are_refused(made):
-    table = made("spark", pl.DataFrame({"a.b": ["x", "y"]}))
-    with pytest.raises(
-        ValueError, match=re.escape("without dots and backticks on Spark, got 'a.b'. Rename it.")
-    ):
-        combine(table, classifiers=["a.b"])
-
-
 # ---- columns that are no votes -------------------------------------------------------------------
 
 
@@ -1723,7 +1460,7 @@ def test_names_of_objects_are_no_votes():
     frame = pl.DataFrame(
         {"id": [f"mail-{i}" for i in range(300)], "svm": ["spam", "ham", "ham"] * 100}
     )
-    words = "got 300 different labels in 300 rows of column 'id', which seem to name objects. Leave it out,"
+    words = "got 300 different labels in 300 rows of column 'id', which seem to name objects. Leave such columns out,"
     for table in (frame, frame.lazy()):
         with pytest.raises(ValueError, match=re.escape(words)):
             combine(table, classifiers=["id", "svm"])
@@ -1762,41 +1499,6 @@ def test_other_tables_of_a_connection_change_nothing(name, max_rows):
     )
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars-lazy", "duckdb"])
-def test_columns_that_begin_like_ours_are_refused(made, kind):
-    table = made(kind, votes_table().with_columns(__ec3learn_count=2))
-    with pytest.raises(
-        ValueError,
-        match=re.escape("no column that begins with '__ec3learn_', got '__ec3learn_count'. Rename"),
-    ):
-        combine(table, **ALL)
-
-
-@pytest.mark.parametrize("max_rows", [1000, 20])
-def test_a_connection_that_sees_no_python_variables_gives_the_same_answers_and_stays_so(
-    made, max_rows
-):
-    frame = votes_table()
-    connection = duckdb.connect(config={"python_enable_replacements": False})
-    connection.from_arrow(frame.to_arrow()).create("votes")
-    expected = rows_of(combine(made("duckdb", frame), **ALL, max_rows=max_rows))
-    assert_frame_equal(
-        rows_of(combine(connection.table("votes"), **ALL, max_rows=max_rows)), expected
-    )
-    assert connection.sql("SELECT current_setting('python_enable_replacements')").fetchall() == [
-        (False,)
-    ]
-
-
-def test_a_locked_connection_that_sees_no_python_variables_is_refused():
-    connection = duckdb.connect(config={"python_enable_replacements": False})
-    connection.from_arrow(votes_table().to_arrow()).create("votes")
-    connection.execute("SET lock_configuration = true")
-    words = "table must be on a connection with python_enable_replacements = true, or one whose settings can change."
-    with pytest.raises(ValueError, match=re.escape(words)):
-        combine(connection.table("votes"), **ALL)
-
-
 # ---- rows out are rows in ------------------------------------------------------------------------
 
 # Labels that are equal to somebody: to a collation without case or accents, or as floats.
@@ -1806,20 +1508,6 @@ ALIKE = {
     "large ints": (pl.UInt64, [2**63, 2**63 + 1, 2**64 - 1, 2**53 + 1, 0, None]),
     "floats": (pl.Float64, [2.0**53, 2.0**53 + 2, -0.0, 0.0, float("nan"), None]),
 }
-
-
-def _as_collated(collation):
-    def make(request, frame):
-        connection = duckdb.connect()
-        CONNECTIONS.append(connection)
-        connection.execute(f"PRAGMA default_collation = {collation}")
-        connection.from_arrow(frame.to_arrow()).create("votes")
-        return connection.table("votes")
-
-    return make
-
-
-MAKERS |= {"duckdb-nocase": _as_collated("NOCASE"), "duckdb-noaccent": _as_collated("NOACCENT")}
 
 
 @st.composite
@@ -1873,15 +1561,7 @@ def test_every_row_comes_back_once_as_it_was_and_with_the_answer_of_its_own_vote
 ):
     voters = [name for name in frame.columns if name.startswith("v")]
     chosen = {"classifiers": voters, "clusterings": ["k"], "method": method, "max_rows": max_rows}
-    for kind in [
-        "pandas",
-        "polars",
-        "pyarrow",
-        "polars-lazy",
-        "duckdb",
-        "duckdb-nocase",
-        "duckdb-noaccent",
-    ]:
+    for kind in [*IN_MEMORY, "polars-lazy", "duckdb"]:
         table = MAKERS[kind](None, frame)
         before = rows_of(table)
         if has_inexact_floats(before.select(voters)):  # as pandas makes them of integers with gaps
@@ -1902,29 +1582,6 @@ def test_every_row_comes_back_once_as_it_was_and_with_the_answer_of_its_own_vote
         assert_allclose(rows["confidence"], proba.max(axis=1), **EXACT, err_msg=kind)
 
 
-@pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")  # of labels that look alike
-@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
-@pytest.mark.parametrize("max_rows", [1, 1000])
-@pytest.mark.parametrize("kind", [DASK, SPARK])
-def test_every_row_comes_back_once_also_where_python_works_in_parts(made, kind, max_rows):
-    rng = np.random.default_rng(0)
-    integers = [
-        label for label in ALIKE["ints"][1] if label is not None
-    ]  # with gaps, pandas would make floats of them
-    for dtype, labels in (ALIKE["text"], (pl.Int64, integers)):
-        said = {
-            f"v{j}": pl.Series([labels[z] for z in rng.integers(len(labels), size=60)], dtype=dtype)
-            for j in range(2)
-        }
-        frame = pl.DataFrame({"id": range(60), **said})
-        rows = rows_of(
-            combine(
-                made(kind, frame), classifiers=["v0", "v1"], method="majority", max_rows=max_rows
-            )
-        )
-        assert_frame_equal(rows.select(frame.columns), frame, check_dtypes=False)
-
-
 def test_objects_without_a_vote_are_counted_as_often_as_they_occur(made):
     frame = pl.DataFrame(
         {"svm": ["spam", "ham", None, None, None], "tree": ["spam", "ham", None, None, None]}
@@ -1936,26 +1593,6 @@ def test_objects_without_a_vote_are_counted_as_often_as_they_occur(made):
         return_consensus=True,
     )
     assert "3 objects have no vote and got the mean vote of all." in map(str, consensus.notes)
-
-
-@pytest.mark.parametrize("kind", [*LAZY, SPARK])
-def test_two_answers_for_one_row_are_an_error(made, kind):
-    frame = nw.from_native(made(kind, votes_table()))
-    small = {"pyarrow": pa.table, "polars": pl.DataFrame, "pandas": pd.DataFrame}[
-        ENGINES[frame.implementation].backend
-    ]
-    answers = nw.from_native(small({"svm": ["spam", "spam"], "answer": [1, 2]}))
-    with pytest.raises(Exception, match=r"more than one answer|m:1|many-to-one"):
-        rows_of(join(frame, answers, ["svm"]).to_native())
-
-
-def test_two_lazy_answers_for_one_row_are_an_error_when_polars_runs():
-    table, answers = (
-        nw.from_native(pl.LazyFrame({"k": keys, name: [1, 2]}))
-        for keys, name in (("xy", "v"), ("xx", "answer"))
-    )
-    with pytest.raises(pl.exceptions.ComputeError, match="m:1"):
-        join(table, answers, ["k"]).to_native().collect()
 
 
 def test_polars_streams_the_join_of_the_answers():

@@ -124,8 +124,7 @@ def _write(answered: Any, out: str | None, options: dict[str, Any]) -> None:
 @o.naming
 @o.reading
 @o.answers
-@o.max_rows
-def apply(consensus: str, votes: str, max_rows: int, **options: Any) -> None:
+def apply(consensus: str, votes: str, **options: Any) -> None:
     """Answer for new objects from a saved consensus.
 
     CONSENSUS is a file made by `ec3learn combine --save`. Columns are found by the names of its
@@ -143,7 +142,7 @@ def apply(consensus: str, votes: str, max_rows: int, **options: Any) -> None:
     saved, naming = Consensus.load(consensus), naming_from(options)
     added = {name: options[name] for name in ("proba", "prefix")}
     with opened(votes, options, out) as table:
-        answered = extend_file(table, saved, naming, max_rows=max_rows, **added)
+        answered = extend_file(table, saved, naming, **added)
         _write(answered, out, options)
 
 

@@ -17,16 +17,13 @@ from ..votes.assembly import Repeats
 from ..votes.labels import Label
 from ..votes.reading import has_index, is_pandas
 from .columns import Naming, as_frame, is_dataset
+from .content import content_of
 from .output import Output, Rule
-from .pipeline import MOST_CLASSES, MOST_ROWS, combine_frame, content_of_frame, extend_frame
+from .pipeline import MOST_CLASSES, MOST_ROWS, combine_frame, extend_frame
 
 Table = TypeVar("Table")
 
-WEIGHTY = (
-    COLLAPSE,
-    LONG_TABLE,
-    LOOK_ALIKE,
-)  # kinds of notes that come as warnings where nobody could read them
+WEIGHTY = (COLLAPSE, LONG_TABLE, LOOK_ALIKE)  # notes that are warnings where nobody reads notes
 
 
 def combine(
@@ -105,8 +102,8 @@ def combine(
         Prepended to the names of the new columns, in case the table has such columns already.
     max_rows : int
         The largest number of distinct rows (of a long table: objects) to solve. If there are more,
-        the most frequent ones are solved, and those with a known label always; a hash decides among
-        equally frequent ones. The other rows are answered from their groups, as by
+        the most frequent ones are solved, and those with a known label always; among equally
+        frequent ones a draw decides, the same in every run. The other rows are answered as by
         `Consensus.extend`. A note of the consensus says so.
     max_classes : int
         The largest number of classes to accept, unless `classes` names them.
@@ -122,8 +119,8 @@ def combine(
     -------
     table, or (table, Consensus)
         The same kind of table with `consensus` (text, 64-bit integers or bools), `confidence` and,
-        on request, the probabilities appended. The order of the rows is kept, except by DuckDB, by
-        Spark, and by Dask for a long table with more than `max_rows` objects.
+        on request, the probabilities appended. The order of the rows is kept, except by DuckDB and
+        Spark.
 
     Examples
     --------
@@ -152,10 +149,11 @@ def combine(
     )
     output, columns = Output.of(frame, prefix, proba, rule, number), naming.find(frame)
     require_bool("per_object", per_object)
+    solver = method_of(method, "method")
     if class_prior is not None:
-        method = with_class_prior(method_of(method, "method"), class_prior)
-    answered = combine_frame(frame, columns, method, output, max_rows)
-    answers = _like(table, answered.per_object(columns, output) if per_object else answered.table)
+        solver = with_class_prior(solver, class_prior)
+    answered = combine_frame(frame, columns, solver, output, max_rows)
+    answers = _like(table, answered.per_object if per_object else answered.table)
     if return_consensus:
         return answers, answered.consensus
     weighty = (note for note in answered.consensus.solution.notes if note.kind in WEIGHTY)
@@ -214,7 +212,7 @@ def votes_from(
         scale,
         repeats,
     )
-    return content_of_frame(frame, naming.find(frame), max_rows).votes
+    return content_of(frame, naming.find(frame), max_rows).votes
 
 
 def extend(
@@ -231,7 +229,6 @@ def extend(
     per_object: bool = False,
     proba: bool = False,
     prefix: str = "",
-    max_rows: int = MOST_ROWS,
 ) -> Table:
     """Answer for the objects of another table, without solving again.
 
@@ -249,12 +246,6 @@ def extend(
     scale : as in `combine`
         By default the scales of the consensus; answers that are not on them are an error. A
         consensus that was made by a method without scales, such as the majority vote, has none.
-    max_rows : int
-        The largest number of distinct rows of a lazy table to load into this process. Above it the
-        engine answers from the groups, and labels that were never seen are not counted. With 0 it
-        always does so, and nothing runs until you ask for rows. What no join can answer, such as a
-        panel, DuckDB and polars pass through this process some rows at a time, at once; Spark
-        refuses it.
 
     Returns
     -------
@@ -289,15 +280,13 @@ def extend(
     output = Output.of(frame, prefix, proba)
     columns = naming.find_for(frame, consensus)
     require_bool("per_object", per_object)
-    answered = extend_frame(frame, columns, consensus, output, max_rows)
-    answers: Table = _like(
-        table, answered.per_object(columns, output) if per_object else answered.table
-    )
+    answered = extend_frame(frame, columns, consensus, output)
+    answers: Table = _like(table, answered.per_object if per_object else answered.table)
     return answers
 
 
 def _like(table: Any, answered: Any) -> Any:
-    """Return a table with its answers as the kind of table that was passed: narwhals knows no Dataset of Hugging Face."""
+    """Add the answers to a Dataset of Hugging Face, which narwhals does not know; any other table has them."""
     if not is_dataset(table):
         return answered
     for name in answered.column_names[len(table.column_names) :]:
@@ -306,7 +295,7 @@ def _like(table: Any, answered: Any) -> Any:
 
 
 def _in_order_of(table: Any, known: Any) -> Any:
-    """Return known labels in the order of a pandas table, where their index has the names of its rows in another order."""
+    """Put known labels in the order of a pandas table, where their index names its rows in another order."""
     if (
         not has_index(known)
         or not is_pandas(table)

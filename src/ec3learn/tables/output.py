@@ -11,11 +11,12 @@ import numpy as np
 from .._checks import InputError, InputTypeError, require_bool, require_choice
 from .._text import arg
 from .._typing import Array
-from ..consensus import Consensus
+from ..consensus import Consensus, changed
 from ..votes.labels import plain
 from .engines import Frame
 
 Rule = Literal["argmax", "mass"]
+LABEL_TYPES: dict[str, Any] = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.UInt64()}
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,7 @@ class Output:
     proba: bool
     rule: Rule
     number: bool = False
-    folded: bool = False  # columns whose names differ only in case are one
-    folder: str | None = None  # for working files; None is that of the system
+    ignores_case: bool = False  # the engine takes names that differ only in case for one
 
     @classmethod
     def of(
@@ -45,96 +45,60 @@ class Output:
         require_bool("proba", proba)
         require_choice("rule", rule, ("argmax", "mass"))
         require_bool("number", number)
-        folded = frame.implementation.is_duckdb() or frame.implementation.is_spark_like()
-        output = cls(frame.collect_schema().names(), prefix, proba, rule, number, folded)
-        output.require_new_names(np.empty(0))
-        return output
+        ignores_case = frame.implementation.is_duckdb() or frame.implementation.is_spark_like()
+        return cls(list(frame.collect_schema().names()), prefix, proba, rule, number, ignores_case)
 
     def types(self, classes: Array) -> dict[str, Any]:
-        """Return the new columns by name, each with its type."""
+        """The new columns by name, each with its type."""
+        label = LABEL_TYPES.get(classes.dtype.kind, nw.String())
         shares = [f"proba_{plain(label)}" for label in classes if self.proba]
-        types = {"consensus": label_type(classes)} | dict.fromkeys(
-            ["confidence", *shares], nw.Float64()
-        )
+        types = {"consensus": label} | dict.fromkeys(["confidence", *shares], nw.Float64())
         types |= {"number": nw.Int64()} if self.number else {}
         return {self.prefix + name: dtype for name, dtype in types.items()}
 
     def require_new_names(self, classes: Array) -> None:
         """Refuse to overwrite a column, and new columns that the engine cannot tell apart."""
-        taken = {self._told_apart(name): name for name in self.table_columns}
+        taken = {self._folded(name): name for name in self.table_columns}
         for name in self.types(classes):
-            other = taken.get(self._told_apart(name))
+            other = taken.setdefault(self._folded(name), name)
             if other in self.table_columns:
                 remedy = f"Rename it, or pass {arg('prefix', 'ec3_')}."
-                added = "one" if other == name else repr(name)
+                must = f"must have no column {other!r}, because {name!r} is added"
+                raise InputError("table", must, remedy=remedy)
+            if other != name:
+                phrase = f"The columns {other!r} and {name!r} would differ only in case"
                 raise InputError(
-                    "table",
-                    f"must have no column {other!r}, because {added} is added",
-                    remedy=remedy,
+                    "proba", phrase=phrase, remedy=f"Rename a class, or leave out {arg('proba')}."
                 )
-            if other is not None:
-                remedy = f"Rename a class, or leave out {arg('proba')}."
-                raise InputError(
-                    "proba",
-                    phrase=f"The columns {other!r} and {name!r} would differ only in case",
-                    remedy=remedy,
-                )
-            taken[self._told_apart(name)] = name
 
-    def _told_apart(self, name: Any) -> Any:
-        return name.casefold() if self.folded and isinstance(name, str) else name
-
-    def require_sample(self, most: int) -> None:
-        """Refuse what needs all distinct rows, where only a sample of them is solved."""
-        if self.number:
-            what, instead = "This", ""
-        elif self.rule != "argmax":
-            what, instead = arg("rule", self.rule), f", or take {arg('rule', 'argmax')}"
-        else:
-            return
-        phrase = f"{what} needs all distinct rows at once, got more than {arg('max_rows', most)}"
-        raise InputError("max_rows", phrase=phrase, remedy=f"Raise {arg('max_rows')}{instead}.")
+    def _folded(self, name: Any) -> Any:
+        return name.casefold() if self.ignores_case and isinstance(name, str) else name
 
     def columns(self, answer: Consensus, backend: Any) -> list[Any]:
-        """Return the answers as columns of a library."""
-        answers = [
-            answer.labels(self.rule),
-            answer.confidence,
-            *(answer.proba.T if self.proba else ()),
+        """Write the answer for each object as columns of a library."""
+        rows = changed(answer, index=None)  # distinct rows, which are fewer
+        values = [rows.labels(self.rule), rows.confidence, *(rows.proba.T if self.proba else ())]
+        types = list(self.types(answer.classes).items())
+        columns = [
+            nw.new_series(
+                name,
+                column.tolist() if column.dtype == object else np.ascontiguousarray(column),
+                dtype,
+                backend=backend,
+            )
+            for (name, dtype), column in zip(types, values, strict=False)  # the number is last
         ]
-        values = [
-            column.tolist() if column.dtype == object else np.ascontiguousarray(column)
-            for column in answers
-        ]
-        types = self.types(answer.classes).items()
-        return [
-            nw.new_series(name, column, dtype, backend=backend)
-            for (name, dtype), column in zip(types, values, strict=False)  # the number comes later
-        ]
-
-    def numbers(self, n: int, backend: Any) -> list[Any]:
-        """Return the column of numbers, if it was asked for."""
-        return (
-            [nw.new_series(f"{self.prefix}number", np.arange(n), nw.Int64(), backend=backend)]
-            if self.number
-            else []
-        )
+        if answer.solution.index is not None:
+            columns = [column[answer.solution.index] for column in columns]
+        if self.number:
+            numbers = np.arange(answer.solution.n_objects)
+            name, dtype = types[-1]
+            columns.append(nw.new_series(name, numbers, dtype, backend=backend))
+        return columns
 
     def empty(self, classes: Array, backend: Any) -> list[Any]:
-        """Return the columns without any answers."""
+        """The same columns without any rows."""
         return [
             nw.new_series(name, [], dtype, backend=backend)
             for name, dtype in self.types(classes).items()
         ]
-
-    def append_to(self, keys: Frame, answer: Consensus) -> Frame:
-        """Append the answers to the distinct rows they belong to."""
-        columns = self.columns(answer, keys.implementation)
-        return keys.with_columns(*columns, *self.numbers(len(keys), keys.implementation))
-
-
-def label_type(classes: Array) -> Any:
-    """Return the type of the column of labels: integers, bools or text."""
-    return {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.UInt64()}.get(
-        classes.dtype.kind, nw.String()
-    )
