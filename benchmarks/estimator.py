@@ -49,9 +49,10 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
 
 from ec3learn import EC3Classifier, Table
-from ec3learn.estimator import Features, TableModel, classifier_pool
+from ec3learn.estimator import Features, classifier_pool
 
 FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[2] / "shared" / "data"))
 ROWS = Path(__file__).parents[1] / "results" / "estimator.csv"
@@ -174,13 +175,8 @@ def hidden(y: np.ndarray, labels: str, seed: int) -> np.ndarray:
 def methods(seed: int) -> dict[str, Any]:
     """Return the methods; the first three share a pool."""
 
-    def on_tables(model: Any) -> TableModel:
-        return TableModel(
-            [
-                ("features", Features(None, text="shares", missing="keep", dense=True)),
-                ("model", model),
-            ]
-        )
+    def on_tables(model: Any) -> Any:
+        return make_pipeline(Features(None, text="shares", dense=True), model)
 
     pool = classifier_pool(random_state=seed)
     made = {

@@ -113,7 +113,8 @@ def out_of_bag(X: np.ndarray, labels: np.ndarray, n_classes: int, seed: int) -> 
     """Return class probabilities by trees that have not seen the row."""
     trees = dict(classifier_pool(random_state=seed))["extra"].fit(X, labels)
     proba = np.full((len(X), n_classes), 1e-9)
-    proba[:, trees.classes_] += np.nan_to_num(trees[-1].oob_decision_function_, nan=1 / n_classes)
+    votes = trees[-1].model_.oob_decision_function_
+    proba[:, trees.classes_] += np.nan_to_num(votes, nan=1 / n_classes)
     return proba / proba.sum(axis=1, keepdims=True)
 
 

@@ -31,7 +31,7 @@ def main() -> None:
     print(f"{len(labelled)} labels, {len(rest)} digits without one\n")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = EC3Classifier(random_state=0, verbose=1).fit(X, some)
+        model = EC3Classifier(random_state=0).fit(X, some)
 
     first = {
         name: fitted[0].predict(X[rest]) for name, fitted in model.estimators_.items()

@@ -15,9 +15,10 @@ from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import ParameterGrid
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
-from ec3learn.estimator import Features, TableModel, classifier_pool, clusterer_pool, grids
+from ec3learn.estimator import Features, classifier_pool, clusterer_pool
 
 from . import published
 from .datasets import Dataset, cache_folder
@@ -35,11 +36,18 @@ CLUSTERINGS = dict(
     )
 )
 
-# Smaller grids where the pool's own would take most of the time.
-GRIDS = grids("paper") | {
-    "dt": {"max_depth": [None, 8], "min_samples_leaf": [1, 5, 20]},
-    "sgd": {"alpha": [1e-4, 1e-3, 1e-2], "loss": ["log_loss"]},
-    "cnn": {"lr": [0.001, 0.003]},
+MODEL, INNER = "model__", "model__estimator__"  # the last step of a pipeline, and what it wraps
+GRIDS = {
+    "dt": {f"{MODEL}max_depth": [None, 8], f"{MODEL}min_samples_leaf": [1, 5, 20]},
+    "nb": {f"{MODEL}bandwidth": ["scott", 0.05, 0.1, 0.2, 0.5]},
+    "knn": {
+        f"{INNER}n_neighbors": [1, 3, 5, 10, 20, 50],
+        f"{INNER}weights": ["uniform", "distance"],
+    },
+    "lr": {f"{MODEL}C": [0.01, 0.1, 1.0, 10.0, 100.0]},
+    "svm": {f"{INNER}estimator__C": [0.01, 0.1, 1.0, 10.0]},
+    "sgd": {f"{MODEL}alpha": [1e-4, 1e-3, 1e-2], f"{MODEL}loss": ["log_loss"]},
+    "cnn": {f"{MODEL}lr": [0.001, 0.003]},
 }
 
 LEAST_STEPS, BATCH = 200, 128  # of training the network
@@ -129,7 +137,8 @@ class _Work:
         steps_per_epoch = -(-len(self.learned) // BATCH)
         for key, model in pool:
             if key == "cnn":
-                model.set_params(max_epochs=max(20, -(-LEAST_STEPS // steps_per_epoch)))
+                n_epochs = max(20, -(-LEAST_STEPS // steps_per_epoch))
+                model.set_params(model__max_epochs=n_epochs)
         return {CLASSIFIERS[key]: self._votes(key, model) for key, model in pool}
 
     def _votes(self, key, model):
@@ -158,7 +167,7 @@ class _Work:
         clusters = {}
         for key, model in _clusterings(self.data, tuple(drawn), self.setup.seed, self.protocol):
             labels = np.empty(len(self.data.X), dtype=np.int32)
-            labels[drawn] = model.labels_
+            labels[drawn] = model[-1].labels_
             if len(beyond):
                 labels[beyond] = model.predict(self.data.X.iloc[beyond])
             clusters[CLUSTERINGS[key]] = labels[self.objects]
@@ -172,8 +181,8 @@ class _Work:
         seen, numbers = np.unique(self.codes[self.learned], return_inverse=True)
         table, seed = self.data.X, self.setup.seed
         for name, make in ensembles(self.protocol.without).items():
-            features = Features(None, text="shares", missing="keep", dense=True, random_state=seed)
-            model = TableModel([("features", features), ("model", make(random_state=seed))])
+            features = Features(None, text="shares", dense=True, random_state=seed)
+            model = make_pipeline(features, make(random_state=seed))
             model.fit(table.iloc[self.learned], numbers)
             answers[name] = np.zeros((test.sum(), self.data.n_classes))
             answers[name][:, seen] = model.predict_proba(table.iloc[self.objects[test]])

@@ -1,10 +1,7 @@
 """EC3Classifier: drop-in for scikit-learn's ensembles, honest about what it has seen."""
 
-import gc
 import pickle
 import re
-from contextlib import contextmanager
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,9 +9,8 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.cluster import DBSCAN, KMeans
+from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
@@ -28,12 +24,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ec3learn import EC3, EC3Classifier, SoftVote, Votes
+from ec3learn import EC3, EC3Classifier, SoftVote
 from ec3learn._checks import InputError
-from ec3learn.answer.notes import LEFT_OUT
-from ec3learn.estimator import classifier, classifier_pool, training
-
-FEWER_FOLDS = "ignore:No class has more than .* fewer than cv:UserWarning"
+from ec3learn.estimator import classifier_pool, training
 
 
 def pool():
@@ -109,20 +102,16 @@ def test_true_and_false_come_back_where_some_are_missing(iris, kind):
     X, new_X, y, new_y = iris
     given = [None if i % 3 == 0 else bool(label == 0) for i, label in enumerate(y)]
     labels = pl.Series(given) if kind == "polars" else pd.Series(given, dtype=kind)
-    model = made(consensus="iec3", retrain_rounds=0).fit(X, labels)
+    model = made(consensus="iec3", retrain=False).fit(X, labels)
     assert model.predict(new_X).dtype == bool
     assert (model.predict(new_X) == (new_y == 0)).mean() > 0.95
 
 
-@pytest.mark.parametrize("argument", ["X", "y"])
-def test_a_lazy_table_is_to_be_collected_first(iris, argument):
+def test_a_lazy_table_is_to_be_collected_first(iris):
     X, _, y, _ = iris
-    lazy = {"X": X, "y": y} | {argument: pl.LazyFrame(X if argument == "X" else {"y": y})}
-    with pytest.raises(
-        TypeError,
-        match=rf"^{argument} must be held in memory, got a LazyFrame\. Collect it first\.$",
-    ):
-        made().fit(**lazy)
+    words = r"^X must be held in memory, got a LazyFrame\. Collect it\.$"
+    with pytest.raises(TypeError, match=words):
+        made().fit(pl.LazyFrame(X), y)
 
 
 def test_no_row_depends_on_the_others(iris):
@@ -175,59 +164,25 @@ def test_dataframes_reach_the_base_models_as_they_are(iris, frame):
     assert model.feature_names_in_.tolist() == names
 
 
-def test_transform_has_what_each_classifier_says(iris):
-    X, new_X, y, _ = iris
-    model = made().fit(X, y).set_output(transform="pandas")
-    said = model.transform(new_X)
-    assert said.columns[0] == "lr_0"
-    assert said.shape == (len(new_X), 9)
-    model.clusterers_["km3"] = None  # nobody asks the clusterings
-    assert_array_equal(model.transform(new_X), said)
-
-
 def test_a_grid_search_reaches_base_models_and_method(iris):
     X, _, y, _ = iris
     search = GridSearchCV(
         made(consensus=EC3()),
-        {"classifiers__lr__C": [0.01, 1.0], "consensus__alpha": [0.1, 0.5]},
+        {"lr__C": [0.01, 1.0], "consensus__alpha": [0.1, 0.5]},
         cv=2,
     ).fit(X, y)
-    assert set(search.best_params_) == {"classifiers__lr__C", "consensus__alpha"}
-    assert (
-        search.best_params_["classifiers__lr__C"]
-        == dict(search.best_estimator_.classifiers)["lr"].C
-    )
-
-
-def test_a_new_base_model_is_set_before_its_parameters():
-    """In any order, and whatever the seed of Python's hashes."""
-    for params in ({"classifiers__lr": LogisticRegression(), "classifiers__lr__C": 0.5},) * 2:
-        model = made().set_params(**dict(reversed(params.items())))
-        assert dict(model.classifiers)["lr"].C == 0.5
+    assert set(search.best_params_) == {"lr__C", "consensus__alpha"}
+    assert search.best_params_["lr__C"] == dict(search.best_estimator_.classifiers)["lr"].C
 
 
 def test_a_base_model_can_be_dropped(iris):
     X, new_X, y, _ = iris
     model = (
-        made(consensus="soft-vote")
-        .set_params(classifiers__nb="drop", clusterers__km9="drop")
-        .fit(X, y)
+        made(consensus="soft-vote").set_params(nb="drop", km9="drop", km3__n_clusters=2).fit(X, y)
     )
     assert list(model.estimators_) == ["lr", "tree"]
-    assert list(model.clusterers_) == ["km3"]
-    assert model.set_params(classifiers__nb=GaussianNB()).fit(X, y).predict(new_X).shape == (
-        len(new_X),
-    )
-
-
-def test_a_pool_by_name_becomes_a_list_when_one_of_its_models_is_set():
-    model = EC3Classifier().set_params(classifiers__lr__C=0.5)
-    assert dict(model.classifiers)["lr"].get_params()["model__C"] == 0.5
-
-
-def test_the_diagram_shows_the_base_models():
-    assert "GaussianNB" in made()._repr_html_()
-    assert "EC3Classifier" in EC3Classifier()._repr_html_()
+    assert [found.n_clusters for found in model.clusterers_.values()] == [2]
+    assert model.set_params(nb=GaussianNB()).fit(X, y).predict(new_X).shape == (len(new_X),)
 
 
 def test_sample_weight_reaches_the_classifiers(iris):
@@ -238,13 +193,9 @@ def test_sample_weight_reaches_the_classifiers(iris):
         made(consensus="soft-vote").fit(X, y, sample_weight=weight),
     )
     assert weighted.predict_proba(new_X)[:, 0].mean() > plain.predict_proba(new_X)[:, 0].mean()
-    with pytest.raises(
-        TypeError, match=r"^fit takes sample_weight besides X and y, got 'weights'\.$"
-    ):
-        made().fit(X, y, weights=y)
 
 
-WITHOUT_WEIGHTS = "Trained without sample_weight, because their fit does not take it: knn."
+WITHOUT_WEIGHTS = "Trained without sample_weight, which their fit does not take: knn."
 
 
 class Weighed(GaussianNB):
@@ -257,20 +208,14 @@ class Weighed(GaussianNB):
         return super().fit(X, y, sample_weight)
 
 
-@pytest.mark.parametrize("routing", [False, True])
-def test_sample_weight_reaches_pipelines_and_retraining(iris, routing):
+def test_sample_weight_reaches_pipelines_and_retraining(iris):
     X, _, y, _ = iris
     Weighed.seen.clear()
     weight = np.random.default_rng(0).random(len(y)) + 0.5
-    own = make_pipeline(SelectKBest(k=3), Weighed())
-    with config_context(enable_metadata_routing=routing):
-        if routing:
-            own[-1].set_fit_request(sample_weight=True)
-        made(classifiers=[("nb", own)], retrain_rounds=1).fit(
-            X, hidden(y, 12), sample_weight=weight
-        )
+    weighed = make_pipeline(SelectKBest(k=3), Weighed())
+    made(classifiers=[("nb", weighed)], retrain=True).fit(X, hidden(y, 12), sample_weight=weight)
     assert len(Weighed.seen) == 5 + 1 + 2
-    assert all(own is not None and set(own) <= set(weight) for own in Weighed.seen)
+    assert all(seen is not None and set(seen) <= set(weight) for seen in Weighed.seen)
 
 
 def test_sample_weight_reaches_our_pools_and_who_cannot_take_it_is_named(iris):
@@ -284,25 +229,12 @@ def test_sample_weight_reaches_our_pools_and_who_cannot_take_it_is_named(iris):
     plain = made(classifiers=few, consensus="soft-vote").fit(X, y)
     with pytest.warns(UserWarning, match=f"^{re.escape(WITHOUT_WEIGHTS)}$"):
         weighted = made(classifiers=few, consensus="soft-vote").fit(X, y, sample_weight=weight)
-    one, other = (
-        model.transform(new_X).reshape(len(new_X), 3, 3).mean(axis=0) for model in (plain, weighted)
-    )
-    names = list(plain.estimators_)
-    assert_allclose(one[names.index("knn")], other[names.index("knn")])
-    assert all(other[names.index(name), 1] > one[names.index(name), 1] for name in ("lr", "nb"))
+    for name in plain.estimators_:
+        one, other = (
+            model.estimators_[name][0].predict_proba(new_X) for model in (plain, weighted)
+        )
+        assert (other[:, 1].mean() > one[:, 1].mean()) == (name != "knn")
     assert WITHOUT_WEIGHTS in [str(note) for note in weighted.notes_]
-
-
-def test_who_does_not_request_sample_weight_is_named(iris):
-    X, _, y, _ = iris
-    with config_context(enable_metadata_routing=True):
-        own = [("lr", LogisticRegression().set_fit_request(sample_weight=True))]
-        own += [("nb", GaussianNB().set_fit_request(sample_weight=False))]
-        with pytest.warns(
-            UserWarning,
-            match=r"^Trained without sample_weight, because they do not request it: nb\.$",
-        ):
-            made(classifiers=own, consensus="soft-vote").fit(X, y, sample_weight=np.ones(len(y)))
 
 
 def test_sample_weight_counts_in_the_consensus(iris):
@@ -313,54 +245,13 @@ def test_sample_weight_counts_in_the_consensus(iris):
     assert model.consensus_.solution.votes.counts.sum() == len(y) * (len(y) + 1) / 2
 
 
-def test_class_weights_by_class_reach_classifiers(iris):
-    X, new_X, y, _ = iris
-    names = np.array(["se", "ve", "vi"])
-    trees = [made(classifiers=[("lr", LogisticRegression(max_iter=1000, class_weight=w))], consensus="soft-vote") for w in
-             (None, {"ve": 50.0})]  # fmt: skip
-    plain, heavy = (model.fit(X, names[y]).predict_proba(new_X).mean(axis=0) for model in trees)
-    assert heavy[1] > plain[1] + 0.05
-    with pytest.raises(
-        ValueError,
-        match=r"^Unknown class in the class_weight of 'lr': 'setosa'\. Choose from: se, ve, vi\.$",
-    ):
-        made(classifiers=[("lr", LogisticRegression(class_weight={"setosa": 2}))]).fit(X, names[y])
-
-
-@pytest.mark.parametrize("verbose", [0, 1])
-def test_progress_names_each_base_model_and_reaches_its_end(iris, monkeypatch, verbose):
-    X, _, y, _ = iris
-    said, steps, totals, asked = [], [], [], []
-
-    class Recorded:
-        def update(self, what=None, *, total=None, step=0):
-            said.append(what)
-            steps.append(step)
-            totals.append(total)
-
-    @contextmanager
-    def recorded(what, *, shown):
-        asked.append(shown)
-        yield Recorded()
-
-    monkeypatch.setattr(classifier, "progress", recorded)
-    made(verbose=verbose).fit(X, hidden(y, 10))
-    assert asked == [verbose == 1]
-    names = ["lr", "nb", "tree", "km3", "km9", "lr, retrained", "nb, retrained", "tree, retrained"]
-    assert [what for what in said if what] == names
-    assert [total for total in totals if total] == [sum(steps)] == [3 * 6 + 2 + 2 * 3]
-
-
 @pytest.mark.parametrize("n_kept", [40, 12])
 def test_the_answers_are_the_same_for_any_n_jobs(n_kept):
-    """Base models, clusterings, candidates and retraining, of the default pools too."""
     X, y = make_classification(240, 5, n_informative=3, random_state=0)
     shown = hidden(y[:120], n_kept)
     own = [("forest", RandomForestClassifier(20, oob_score=True, random_state=0)), *pool()]
     one, two = (
-        made(classifiers=own, n_jobs=n, verbose=1, retrain_rounds=1)
-        .fit(X[:120], shown)
-        .predict_proba(X[120:])
+        made(classifiers=own, n_jobs=n, retrain=True).fit(X[:120], shown).predict_proba(X[120:])
         for n in (1, 2)
     )
     assert_array_equal(one, two)
@@ -369,9 +260,8 @@ def test_the_answers_are_the_same_for_any_n_jobs(n_kept):
 def test_the_answer_of_the_default_pools_for_a_row_does_not_depend_on_the_batch(iris):
     X, new_X, y, _ = iris
     model = EC3Classifier("fast", random_state=0).fit(X, y)
-    many = np.vstack([new_X] * 3)  # more rows than are predicted without further ado
+    many = np.vstack([new_X] * 3)
     whole = model.predict_proba(many)
-    assert len(many) > classifier.ROWS_FOR_LIMITS
     assert_allclose(whole[: len(new_X)], model.predict_proba(new_X), rtol=0, atol=1e-12)
     assert_allclose(
         whole[:3],
@@ -379,14 +269,6 @@ def test_the_answer_of_the_default_pools_for_a_row_does_not_depend_on_the_batch(
         rtol=0,
         atol=1e-12,
     )
-
-
-def test_a_list_of_weights_and_a_frame_are_split_into_folds(iris):
-    X, new_X, y, new_y = iris
-    model = made(classifiers=pool()[1:], consensus="soft-vote").fit(
-        pl.DataFrame(X), y, sample_weight=[1.0] * len(y)
-    )
-    assert model.score(pl.DataFrame(new_X), new_y) > 0.9
 
 
 # ---- honest about what it has seen ---------------------------------------------------------------
@@ -518,9 +400,7 @@ def test_rows_of_one_group_are_in_one_fold(cv):
 
 def test_groups_of_another_number_of_rows_are_refused(iris):
     X, _, y, _ = iris
-    with pytest.raises(
-        ValueError, match=rf"^groups must hold one group per row, {len(y)} in all, got 3\.$"
-    ):
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[90, 90, 3\]"):
         made().fit(X, y, groups=["a", "b", "c"])
 
 
@@ -561,75 +441,6 @@ def test_a_rare_class_needs_more_folds(counts, n_folds):
     assert training._enough_folds(np.array(counts), 5) == n_folds
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_decision_function_is_made_of_log_probabilities(iris, n_classes):
-    X, new_X, y, _ = iris
-    model = made(consensus="soft-vote").fit(X[y < n_classes], y[y < n_classes])
-    logs = np.log(model.predict_proba(new_X))
-    assert_allclose(
-        model.decision_function(new_X), logs[:, 1] - logs[:, 0] if n_classes == 2 else logs
-    )
-
-
-def test_prefit_models_are_taken_as_they_are(iris):
-    X, new_X, y, new_y = iris
-    classifiers = [(name, model.fit(X, y)) for name, model in pool()]
-    clusters = [(name, model.fit(X)) for name, model in clusterings()]
-    some = hidden(new_y, 5)
-    model = EC3Classifier(classifiers, clusters, consensus=EC3(), prefit=True).fit(new_X, some)
-    votes = Votes.from_probabilities(
-        {name: fitted.predict_proba(new_X) for name, fitted in classifiers},
-        {name: fitted.predict(new_X) for name, fitted in clusters},
-        classes=[0, 1, 2],
-    )
-    direct = EC3().solve(votes, known=[None if label is None else int(label) for label in some])
-    assert_allclose(model.consensus_.proba, direct.proba, rtol=0, atol=1e-12)
-
-
-def test_prefit_models_may_name_classes(iris):
-    X, new_X, y, new_y = iris
-    names = np.array(["se", "ve", "vi"])
-    classifiers = [(name, model.fit(X, names[y])) for name, model in pool()]
-    model = EC3Classifier(classifiers, clusterers=[], consensus="soft-vote", prefit=True).fit(
-        new_X, names[new_y]
-    )
-    assert (model.predict(new_X) == names[new_y]).mean() > 0.9
-
-
-@pytest.mark.parametrize("consensus", ["soft-vote", "auto"])
-def test_prefit_models_may_know_classes_that_the_rows_lack(iris, consensus):
-    X, new_X, y, new_y = iris
-    classifiers = [(name, model.fit(X, y)) for name, model in pool()]
-    rows = np.flatnonzero(new_y > 0)
-    model = EC3Classifier(classifiers, clusterers=[], consensus=consensus, prefit=True).fit(
-        new_X[rows], new_y[rows]
-    )
-    assert model.classes_.tolist() == [0, 1, 2]
-    assert (model.predict(new_X) == new_y).mean() > 0.9
-    with pytest.raises(
-        ValueError,
-        match=r"^y must hold labels of the kind that the classifiers were trained on, got int and str",
-    ):
-        model.fit(new_X, np.array(["a", "b", "c"])[new_y])
-
-
-class OnlyLabels(ClassifierMixin, BaseEstimator):
-    """Predicts the third class, and does not say which classes it knows."""
-
-    def predict(self, X):
-        return np.full(len(X), 2)
-
-
-def test_a_prefit_model_that_predicts_an_unknown_class_is_refused(iris):
-    X, _, y, _ = iris
-    wanted = "OnlyLabels predicts the class 2, which neither y nor its classes_ hold. Pass rows of that class, or "
-    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}"):
-        EC3Classifier([("only", OnlyLabels())], [], prefit=True).fit(X[y < 2], y[y < 2])
-
-
-# ---- few labels ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("marker", [None, np.nan, -1])
 def test_rows_without_labels_are_marked_in_three_ways(iris, marker):
     X, _, y, _ = iris
@@ -661,24 +472,27 @@ def test_retraining_helps_with_few_labels():
     ]
     scores = {
         n: EC3Classifier(
-            base, [("km", KMeans(30, n_init=1, random_state=0))], retrain_rounds=n, random_state=0
+            base, [("km", KMeans(30, n_init=1, random_state=0))], retrain=n, random_state=0
         )
         .fit(X / 16, some)
         .score(new_X / 16, new_y)
-        for n in (0, 2)
+        for n in (False, True)
     }
-    assert scores[2] > scores[0]
+    assert scores[True] > scores[False]
 
 
-@pytest.mark.filterwarnings(FEWER_FOLDS)
-def test_fewer_labels_than_folds_mean_fewer_folds(iris):
+@pytest.mark.parametrize(
+    ("n_kept", "what"),
+    [
+        (3, "3 labelled rows, fewer than cv=5 folds: votes come from 3 folds."),
+        (1, "1 labelled row, fewer than cv=5 folds: labelled rows get no votes to judge"),
+    ],
+)
+def test_fewer_labels_than_folds_are_noted(iris, n_kept, what):
     X, _, y, _ = iris
-    with pytest.warns(
-        UserWarning,
-        match=r"^No class has more than 3 labelled rows, fewer than cv=5 folds: votes come from 3 f",
-    ):
-        model = made().fit(X, hidden(y, 3))
-    assert any("fewer than cv=5 folds" in str(note) for note in model.notes_)
+    model = made().fit(X, hidden(y, n_kept))
+    assert str(model.notes_[0]).startswith(f"No class has more than {what}")
+    assert model.classes_.tolist() == [0, 1, 2]
 
 
 def test_a_rare_class_does_not_cost_the_others_their_folds(iris):
@@ -692,13 +506,6 @@ def test_a_rare_class_does_not_cost_the_others_their_folds(iris):
         )
         made(classifiers=[("nb", GaussianNB())], consensus="soft-vote").fit(X[rows], y[rows])
     assert len(n_rows) == 5 + 1
-
-
-def test_classes_with_one_label_each_are_no_error_and_get_no_votes(iris):
-    X, _, y, _ = iris
-    words = "No class has more than 1 labelled row, fewer than cv=5 folds: labelled rows get no votes to judge classifiers by."
-    with pytest.warns(UserWarning, match=f"^{words}$"):
-        assert made().fit(X, hidden(y, 1)).classes_.tolist() == [0, 1, 2]
 
 
 # ---- choices -------------------------------------------------------------------------------------
@@ -765,183 +572,31 @@ class Broken(ClassifierMixin, BaseEstimator):
 
 def test_a_base_model_that_fails_is_named(iris):
     X, _, y, _ = iris
-    wanted = "The classifier 'broken' failed (RuntimeError: out of order). Fix or remove it, or pass on_error='drop' to go on "
+    wanted = "The classifier 'broken' failed (RuntimeError: out of order). Fix or remove it."
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}"):
         made(classifiers=[*pool(), ("broken", Broken())]).fit(X, y)
 
 
-def test_a_base_model_that_fails_can_be_dropped(iris):
-    X, _, y, _ = iris
-    with pytest.warns(UserWarning, match=r"^The classifier 'broken' failed and was left out"):
-        model = made(classifiers=[*pool(), ("broken", Broken())], on_error="drop").fit(X, y)
-    assert "broken" not in model.estimators_
-    assert any("'broken' failed and was left out" in note.text for note in model.notes_)
-
-
-def test_an_error_comes_without_warnings_of_the_jobs_it_stops(iris, recwarn):
-    X, _, y, _ = iris
-    with pytest.raises(ValueError, match=r"^The classifier 'broken' failed"):
-        made(classifiers=[("broken", Broken()), *pool()], n_jobs=2).fit(X, y)
-    gc.collect()
-    assert not [
-        warning
-        for warning in recwarn
-        if "cancelled" in str(warning.message) or "not used" in str(warning.message)
-    ]
-
-
-def test_a_fitted_base_model_that_fails_can_be_dropped(iris):
-    X, new_X, y, _ = iris
-    good, narrow = GaussianNB().fit(X, y), GaussianNB().fit(np.asarray(X)[:, :2], y)
-    two = [("good", good), ("narrow", narrow), ("unfitted", GaussianNB())]
-    with pytest.warns(
-        UserWarning, match=r"^The classifier '\w+' failed and was left out \("
-    ) as caught:
-        model = made(classifiers=two, prefit=True, on_error="drop", clusterers=[]).fit(X, y)
-    assert len(caught) == 2
-    assert list(model.estimators_) == ["good"]
-    assert_allclose(model.predict_proba(new_X).sum(axis=1), 1)
-    with pytest.raises(
-        ValueError,
-        match=r"^The classifier 'narrow' failed \(ValueError: .*\)\. Fix or remove it, or pass on_error=",
-    ):
-        made(classifiers=two[:2], prefit=True, clusterers=[]).fit(X, y)
-    with (
-        pytest.warns(UserWarning, match="left out"),
-        pytest.raises(ValueError, match=r"^All classifiers failed\."),
-    ):
-        made(classifiers=two[1:], prefit=True, on_error="drop", clusterers=[]).fit(X, y)
-
-
-class TiresSoon(GaussianNB):
-    """Fails when trained on more rows than were labelled."""
-
-    def fit(self, X, y):
-        if len(X) > 30:
-            raise RuntimeError("too many rows")
-        return super().fit(X, y)
-
-
-def test_a_base_model_that_fails_while_retraining_keeps_its_votes(iris):
-    X, new_X, y, _ = iris
-    tired = [*pool()[:1], ("tired", TiresSoon())]
-    with pytest.warns(
-        UserWarning,
-        match=r"^The classifier 'tired' failed and was not retrained \(RuntimeError: too many rows\)\.$",
-    ):
-        model = made(classifiers=tired, on_error="drop", retrain_rounds=1).fit(X, hidden(y, 10))
-    assert [len(models) for models in model.estimators_.values()] == [3, 1]
-    assert_allclose(model.predict_proba(new_X).sum(axis=1), 1)
-    with pytest.raises(
-        ValueError,
-        match=r"^The classifier 'tired' failed \(RuntimeError: too many rows\)\. Fix or remove it",
-    ):
-        made(classifiers=tired, retrain_rounds=1).fit(X, hidden(y, 10))
-
-
-def test_what_is_not_begun_in_time_is_left_out(iris):
-    X, new_X, y, new_y = iris
-    with pytest.warns(
-        UserWarning, match=r"'\w+' was left out: time_limit was reached before its turn\.$"
-    ) as caught:
-        model = made(time_limit=0).fit(X, hidden(y, 10))
-    assert list(model.estimators_) == ["lr"]
-    assert model.clusterers_ == {}
-    assert len(caught) == 4
-    assert [note.kind for note in model.notes_].count(
-        LEFT_OUT
-    ) == 5  # the pool was not retrained either
-    assert model.score(new_X, new_y) > 0.8
-
-
-def test_a_time_limit_holds_while_retraining_too(iris, monkeypatch):
-    X, _, y, _ = iris
-    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
-
-    class TakesLong(GaussianNB):
-        def fit(self, X, y):
-            clock.now += 100 if len(X) > 30 else 0
-            return super().fit(X, y)
-
-    monkeypatch.setattr(classifier, "time", clock)
-    monkeypatch.setattr(training, "time", clock)
-    slow = [("slow", TakesLong()), *pool()[:1]]
-    with pytest.warns(
-        UserWarning,
-        match=r"^The classifier 'lr' was not retrained: time_limit was reached before its turn\.$",
-    ):
-        model = made(classifiers=slow, time_limit=50, retrain_rounds=1).fit(X, hidden(y, 10))
-    assert {name: len(models) for name, models in model.estimators_.items()} == {"slow": 3, "lr": 1}
-
-
-def test_with_time_enough_a_time_limit_changes_nothing(iris):
-    X, new_X, y, _ = iris
-    one, other = (
-        made(time_limit=t, consensus="soft-vote").fit(X, y).predict_proba(new_X)
-        for t in (None, 1000)
-    )
-    assert_array_equal(one, other)
-
-
-def test_without_any_classifier_left_there_is_no_answer(iris):
-    X, _, y, _ = iris
-    with (
-        pytest.warns(UserWarning, match="failed and was left out"),
-        pytest.raises(
-            ValueError,
-            match=r"^All classifiers failed\. The reasons are in the warnings above\. Pass others\.$",
-        ),
-    ):
-        made(classifiers=[("broken", Broken())], on_error="drop").fit(X, y)
-
-
-def test_a_clustering_without_predict_is_named(iris):
-    X, _, y, _ = iris
-    with pytest.raises(
-        ValueError,
-        match=r"^The clustering 'dbscan' failed \(it has no predict for new rows; wrap it in Landmarks",
-    ):
-        made(clusterers=[("dbscan", DBSCAN())]).fit(X, y)
-
-
+NAMES = "classifiers and clusterers must have different names, without '__', that are no parameters"
 REFUSED = {
-    "time_limit must be a finite number >= 0, got -1.": {"time_limit": -1},
-    "classifiers must hold at least one (name, estimator), got only 'drop'.": {
-        "classifiers": [("lr", "drop")]
-    },
-    "classifiers must hold at least one (name, estimator), got an empty list.": {"classifiers": []},
-    "classifiers must have different names, got 'lr' twice.": {"classifiers": [*pool(), *pool()]},
-    "clusterers must have names without '__', got 'k__m'.": {"clusterers": [("k__m", KMeans())]},
+    "classifiers must hold at least one (name, estimator), got none.": {"classifiers": []},
+    f"{NAMES}, got 'lr'.": {"clusterers": [("lr", KMeans())]},
+    f"{NAMES}, got 'k__m'.": {"clusterers": [("k__m", KMeans())]},
     "Unknown voting 'loud'. Choose from: hard, soft.": {"voting": "loud"},
-    "Unknown on_error 'ignore'. Choose from: drop, raise.": {"on_error": "ignore"},
     "cv must be an integer >= 2, or a splitter that has split(X, y, groups), got 1.": {"cv": 1},
-    "retrain_rounds must be 'auto' or an integer >= 0, got -1.": {"retrain_rounds": -1},
-    "classifiers and clusterers must have different names, got 'lr' in both.": {
-        "clusterers": [("lr", KMeans())]
-    },
-    "prefit must be True or False, got 'no'.": {"prefit": "no"},
+    "retrain must be 'auto', True or False, got 'once'.": {"retrain": "once"},
     "n_jobs must be an integer other than 0, or None, got 0.": {"n_jobs": 0},
-    "verbose must be an integer >= 0, got 'yes'.": {"verbose": "yes"},
-    "random_state must be an integer >= 0, a numpy RandomState or None, got 'x'.": {
-        "random_state": "x"
-    },
 }
 NO_POOL = "classifiers must be the name of a pool or a list of (name, estimator), got "
 OF_ANOTHER_KIND = {
-    f"{NO_POOL}KMeans. Pass [('name', estimator)].": {"classifiers": KMeans()},
-    f"{NO_POOL}dict. Pass list(pool.items()).": {"classifiers": dict(pool())},
-    f"{NO_POOL}KMeans() in it. Pass ('name', estimator).": {"classifiers": [KMeans()]},
-    f"{NO_POOL}(1, KMeans()) in it. Pass ('name', estimator).": {"classifiers": [(1, KMeans())]},
+    f"{NO_POOL}KMeans().": {"classifiers": KMeans()},
+    f"{NO_POOL}[KMeans()].": {"classifiers": [KMeans()]},
     f"{NO_POOL}'tree' under the name 't', which is not an estimator.": {
         "classifiers": [("t", "tree")]
     },
     f"{NO_POOL}{Broken!r} under the name 't', which is not an estimator. Call it: Broken().": {
         "classifiers": [("t", Broken)]
     },
-    "clusterers must be the name of a pool or a list of (name, estimator), got NoneType. Pass [].": {
-        "clusterers": None
-    },
-    "unlabelled must be one label, got [-1].": {"unlabelled": [-1]},
 }
 
 
@@ -965,15 +620,6 @@ def test_an_unknown_consensus_is_met_with_all_that_are_known(iris):
         ValueError, match=r"^Unknown consensus 'best'\. Choose from: auto, ec3, iec3, "
     ):
         made(consensus="best").fit(X, y)
-
-
-def test_a_classifier_that_was_not_fitted_before_is_named(iris):
-    X, _, y, _ = iris
-    with pytest.raises(
-        ValueError,
-        match=r"^The classifier 'lr' must be fitted where prefit=True \(.*Fit it, or pass prefit=False",
-    ):
-        made(classifiers=pool()[:1], clusterers=[], prefit=True).fit(X, y)
 
 
 def test_columns_of_one_name_are_refused(iris):
@@ -1005,10 +651,17 @@ def test_labels_of_two_kinds_are_refused(iris):
 # ---- scikit-learn's own checks -------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings(
-    "ignore"
-)  # they feed it all kinds of odd labels and rows, of which it warns
-@parametrize_with_checks([EC3Classifier()])
+ROWS_ARE_DRAWN = "folds, trees and clusterings draw rows: two equal ones are not one of weight two"
+NOT_FOR_POOLS = {
+    "check_sample_weight_equivalence_on_dense_data": ROWS_ARE_DRAWN,
+    "check_sample_weight_equivalence_on_sparse_data": ROWS_ARE_DRAWN,
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # they feed it odd labels and rows, of which it warns
+@parametrize_with_checks(
+    [EC3Classifier("fast", "fast")], expected_failed_checks=lambda estimator: NOT_FOR_POOLS
+)
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
 
@@ -1023,18 +676,9 @@ def test_free_text_is_warned_of():
         }
     )
     y = (frame["n"] > 0).astype(int)
-    words = "The column 'words' holds 60 different texts in 60 rows, and the pool 'default' takes text for categories."
+    words = "The column 'words' seems to hold free text, which the pool takes for categories."
     with pytest.warns(UserWarning, match=words):
         model = EC3Classifier("default", [], consensus="soft-vote", cv=2, random_state=0).fit(
             frame, y
         )
     assert str(model.notes_[0]).startswith(words)
-
-
-def test_parameters_of_a_method_need_a_method():
-    with pytest.raises(
-        ValueError,
-        match=r"consensus__alpha must be a parameter of a method, got consensus='auto'. Pass",
-    ):
-        EC3Classifier().set_params(consensus__alpha=0.3)
-    assert EC3Classifier().set_params(consensus=EC3(), consensus__alpha=0.3).consensus.alpha == 0.3

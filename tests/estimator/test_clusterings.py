@@ -1,7 +1,5 @@
 """Clusterings that find their own settings."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -135,20 +133,6 @@ def test_equal_rows_are_one_cluster():
     assert QuantileMeanShift().fit_predict(np.zeros((4, 2))).tolist() == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (KDistanceDBSCAN(min_samples=0), "min_samples must be an integer >= 1, got 0."),
-        (SilhouetteKMeans(max_clusters=1), "max_clusters must be an integer >= 2, got 1."),
-        (SilhouetteKMeans(sample_size=1), "sample_size must be an integer >= 2, got 1."),
-        (QuantileMeanShift(quantile=0), "quantile must be > 0 and <= 1, got 0."),
-    ],
-)
-def test_parameters_that_are_not_allowed_are_refused(model, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        model.fit([[0.0], [1.0]])
-
-
 # ---- landmarks -----------------------------------------------------------------------------------
 
 
@@ -274,18 +258,3 @@ def test_memory_does_not_grow_with_the_square_of_the_rows():
     )  # a matrix of all distances would take 75 GiB
     labels = Landmarks(COMPLETE, n_landmarks=200, random_state=0).fit_predict(many_rows)
     assert np.unique(labels).tolist() == [0, 1, 2]
-
-
-def test_what_cannot_cluster_is_refused():
-    with pytest.raises(
-        TypeError,
-        match=re.escape("clusterer must be a clustering with fit_predict, got NearestNeighbors."),
-    ):
-        Landmarks(NearestNeighbors()).fit([[0.0], [1.0]])
-
-
-@pytest.mark.parametrize("n_landmarks", [0, 2.5, True])
-def test_n_landmarks_that_count_nothing_are_refused(n_landmarks):
-    message = f"n_landmarks must be an integer >= 1, got {n_landmarks!r}."
-    with pytest.raises(ValueError, match=re.escape(message)):
-        Landmarks(KMeans(2), n_landmarks=n_landmarks).fit([[0.0], [1.0]])

@@ -175,7 +175,9 @@ def test_useless_features_leave_the_answer_to_the_votes(digits, table):
     model = CrowdClassifier(linear(), random_state=0).fit(X, table)
     alone = Auto().solve(Votes.from_labels(table))
     assert accuracy(model.transduction_, digits[1]) >= accuracy(alone.labels(), digits[1]) - 0.005
-    words = "The features were not used, because the votes do not bear out what the classifier says: the answer is that of the votes"
+    words = (
+        "The features were not used, because the votes do not bear them out: the answer is that of"
+    )
     assert any(str(note).startswith(words) for note in model.notes_)
     assert_allclose(
         model.predict_proba(X[:2]), model.predict_proba(X[2:4])
@@ -255,32 +257,6 @@ def test_a_long_table_names_the_rows_of_a_pandas_table(digits):
 
 
 @pytest.mark.parametrize(
-    ("form", "message"),
-    [
-        (
-            np.array,
-            "The row numbers of X must name every object that was voted on, got none for 't0'. Number the objects by row, from 0 "
-            "on, or pass a pandas table whose index holds their names.",
-        ),
-        (
-            pd.DataFrame,
-            "The index of X must name every object that was voted on, got none for 't0'. Set it to the names of the objects.",
-        ),
-        (
-            lambda X: pd.DataFrame(X, index=["t0", "t1", "t1"]),
-            "The index of X must not repeat, got 3 names for 2 objects.",
-        ),
-    ],
-)
-def test_objects_of_a_long_table_that_are_no_rows_are_named(form, message):
-    long = pd.DataFrame(
-        {"object": ["t0", "t1", "t2"], "voter": ["a", "b", "a"], "label": [0, 1, 0]}
-    )
-    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-        CrowdClassifier(linear()).fit(form([[0.0], [1.0], [2.0]]), long)
-
-
-@pytest.mark.parametrize(
     "form",
     [
         sparse.csr_array,
@@ -356,10 +332,6 @@ def test_a_classifier_without_probabilities_will_do(digits, table):
             "method must support a prior, got Majority vote, which does not. Take method='auto' or method='dawid-skene'.",
         ),
         ({"estimator": LogisticRegression}, "Call it: LogisticRegression()."),
-        (
-            {"random_state": "x"},
-            "random_state must be an integer >= 0, a numpy RandomState or None, got 'x'.",
-        ),
     ],
 )
 def test_parameters_out_of_range_are_refused(changes, message, digits, table):
@@ -376,7 +348,8 @@ def test_votes_on_other_rows_are_refused(digits):
 
 def test_a_classifier_that_fails_is_an_error(digits, table):
     with pytest.raises(
-        InputError, match=r"^The classifier failed \(ValueError: .*\)\. Fix it, or pass another\.$"
+        InputError,
+        match=r"^The classifier 'estimator' failed \(ValueError: .*\)\. Fix or remove it\.$",
     ):
         CrowdClassifier(MultinomialNB()).fit(-digits[0], table)
 
@@ -395,10 +368,3 @@ NOT_FOR_VOTES = {
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
-
-
-def test_a_lazy_table_is_refused_as_by_the_other_classifier():
-    with pytest.raises(
-        TypeError, match=re.escape("X must be held in memory, got a LazyFrame. Collect it first.")
-    ):
-        CrowdClassifier().fit(pl.LazyFrame({"x": [1.0, 2.0]}), {"ann": [0, 1]})

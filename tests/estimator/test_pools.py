@@ -12,17 +12,11 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.svm import LinearSVC
 
 from ec3learn import EC3Classifier
 from ec3learn.estimator import (
-    Features,
-    InstalledClassifier,
-    TableModel,
     classifier_pool,
     clusterer_pool,
-    grids,
     pools,
 )
 from ec3learn.estimator.models import classifiers, convolution
@@ -121,19 +115,6 @@ def test_one_seed_one_answer(numbers, pool, name):
     assert_allclose(once, again)
 
 
-@pytest.mark.parametrize(("pool", "name"), CLASSIFIERS)
-def test_every_grid_holds_parameters_of_its_classifier(pool, name):
-    model = classifier(pool, name)
-    for parameter, values in grids(pool)[name].items():
-        for value in values:
-            assert model.set_params(**{parameter: value}).get_params()[parameter] == value
-
-
-def test_a_grid_search_takes_a_classifier_and_its_grid(numbers):
-    search = GridSearchCV(classifier("paper", "lr"), grids("paper")["lr"], cv=3).fit(*numbers)
-    assert set(search.best_params_) == {"C"}
-
-
 @pytest.mark.parametrize("library", ["catboost", "lightgbm", "xgboost"])
 def test_installed_boosting_joins_the_strong_pool(library, numbers):
     pytest.importorskip(library)
@@ -150,12 +131,12 @@ def test_the_strong_pool_says_what_it_takes(numbers, monkeypatch):
     monkeypatch.setattr(
         pools, "find_spec", lambda library: library if library == "xgboost" else None
     )
+    monkeypatch.setattr(pools, "installed_classifier", lambda library: LogisticRegression())
+    monkeypatch.setattr(pools, "_default", list)
     model = EC3Classifier("strong", [], random_state=0)
-    assert [name for name, _ in classifier_pool("strong")][-1] == "xgboost"
-    model._read(*numbers, None)
-    assert [note.text for note in model._fit_notes] == [
-        "The pool 'strong' takes xgboost; not installed: catboost, lightgbm, tabicl, tabpfn."
-    ]
+    assert [name for name, _ in classifier_pool("strong")] == ["xgboost"]
+    taken = "The pool 'strong' takes xgboost; not installed: catboost, lightgbm, tabicl, tabpfn."
+    assert model.fit(*numbers).notes_[0].text == taken
     monkeypatch.setattr(pools, "find_spec", lambda library: None)
     with pytest.raises(
         ImportError,
@@ -174,14 +155,14 @@ def test_boosting_is_left_out_where_classes_are_too_many():
     assert list(model.estimators_) == ["extra", "lr", "nb"]
     assert (
         str(model.notes_[0])
-        == "Left out of the pool 'fast', because they take too long with 120 classes: boosting."
+        == "Left out of the pool, because they take too long with 120 classes: boosting."
     )
 
 
 def test_a_library_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setattr("ec3learn._checks.find_spec", lambda library: None)
     with pytest.raises(ImportError, match="This classifier needs xgboost: pip install xgboost"):
-        InstalledClassifier("xgboost").fit([[0.0], [1.0]], [0, 1])
+        classifiers.installed_classifier("xgboost")
 
 
 def test_any_library_with_the_usual_interface_will_do(monkeypatch):
@@ -190,29 +171,14 @@ def test_any_library_with_the_usual_interface_will_do(monkeypatch):
     )
     monkeypatch.setattr("ec3learn._checks.find_spec", lambda library: library)
     monkeypatch.setattr(classifiers, "import_module", {"tabicl": made}.__getitem__)
-    model = InstalledClassifier("tabicl", random_state=3).fit([[0.0], [1.0]], ["a", "b"])
-    assert model.model_.random_state == 3
+    model = classifiers.installed_classifier("tabicl").fit([[0.0], [1.0]], ["a", "b"])
     assert model.predict([[5.0]]) == "b"
 
 
-def test_the_grid_given_away_can_be_changed():
-    grids("paper")["lr"]["C"] = []
-    assert grids("paper")["lr"]["C"]
-
-
-def test_the_linear_machine_is_calibrated_only_for_soft_votes(numbers):
-    X, y = numbers
-    hard = classifier("paper", "svm", soft=False)
-    assert isinstance(hard["model"], LinearSVC)
-    assert set(hard.fit(X, y).predict(X)) == {"a", "b", "c"}
-    assert hasattr(classifier("paper", "svm"), "predict_proba")
-
-
-def test_every_model_of_a_pool_gets_a_seed_and_cores():
-    models = dict(classifier_pool("default", random_state=3, n_jobs=2))
-    assert models["forest"]["model"].random_state is not None
-    assert models["forest"]["model"].n_jobs == 2
-    assert dict(classifier_pool("default"))["forest"]["model"].random_state is None
+def test_every_model_of_a_pool_gets_a_seed():
+    models = dict(classifier_pool("default", random_state=3))
+    assert models["forest"]["model"].estimator.random_state is not None
+    assert dict(classifier_pool("default"))["forest"]["model"].estimator.random_state is None
 
 
 def test_a_model_of_a_pool_can_be_cloned_and_pickled(numbers):
@@ -229,7 +195,7 @@ def test_every_clustering_takes_raw_tables_and_new_rows(raw, pool, name):
     table, _ = raw
     model = clusterer(pool, name, n_classes=2)
     labels = model.fit_predict(table[:50])
-    assert (labels == model.labels_).all()
+    assert (labels == model["model"].labels_).all()
     assert set(model.predict(table[50:])) <= {-1, *labels}
 
 
@@ -237,13 +203,6 @@ def test_every_clustering_takes_raw_tables_and_new_rows(raw, pool, name):
 def test_every_clustering_takes_sparse_matrices(numbers, pool, name):
     X = sparse.csr_array(np.where(numbers[0] > 2, numbers[0], 0))
     assert len(clusterer(pool, name, n_classes=2).fit_predict(X)) == 60
-
-
-@pytest.mark.parametrize(("pool", "name"), CLUSTERINGS)
-def test_every_clustering_goes_beyond_its_landmarks(numbers, pool, name):
-    X = np.vstack([numbers[0]] * 5)
-    model = clusterer(pool, name, n_classes=2, n_landmarks=30).fit(X)
-    assert len(model.labels_) == len(model.predict(X)) == 300
 
 
 @pytest.mark.parametrize(("pool", "name"), CLUSTERINGS)
@@ -269,42 +228,10 @@ def test_one_seed_one_clustering(numbers, pool, name):
 
 
 def test_the_numbers_of_clusters_follow_the_number_of_classes():
-    assert clusterer("default", "kmeans_2", n_classes=7).get_params()["n_clusters"] == 14
+    assert clusterer("default", "kmeans_2", n_classes=7)["model"].clusterer.n_clusters == 14
 
 
 # ---- names ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def model():
-    return TableModel([("features", Features()), ("model", LogisticRegression())])
-
-
-def test_parameters_of_the_model_go_by_their_own_names(model):
-    assert model.set_params(C=0.5)["model"].C == 0.5
-    assert model.get_params()["C"] == model.get_params()["model__C"] == 0.5
-
-
-def test_full_names_work_as_in_any_pipeline(model):
-    assert model.set_params(model__C=2, features__scale="normal")["features"].scale == "normal"
-    assert model.get_params()["C"] == 2
-
-
-def test_parameters_of_a_clusterer_on_landmarks_are_reached():
-    model = clusterer("paper", "hierarchical").set_params(n_clusters=9, n_landmarks=100)
-    assert model["model"].clusterer.n_clusters == 9
-    assert model["model"].n_landmarks == 100
-
-
-def test_a_short_name_means_the_parameter_that_is_less_deep():
-    model = clusterer("default", "kmeans_1").set_params(random_state=5)
-    assert model["model"].random_state == 5
-    assert model["model"].clusterer.random_state != 5
-
-
-def test_a_name_that_is_nowhere_is_refused(model):
-    with pytest.raises(ValueError, match="Invalid parameter 'D'"):
-        model.set_params(D=1)
 
 
 @pytest.mark.parametrize(
@@ -321,30 +248,9 @@ def test_a_name_that_is_nowhere_is_refused(model):
             "Unknown pool of clusterings 'papers'. Did you mean 'paper'?",
         ),
         (
-            lambda: grids("papers"),
-            ValueError,
-            "Unknown pool of classifiers 'papers'. Did you mean 'paper'?",
-        ),
-        (
             lambda: classifier_pool("paper", without=["cnn", "rf"]),
             ValueError,
-            "without must name models of the pool (dt, nb, knn, lr, svm, sgd, cnn), got 'rf'.",
-        ),
-        (
-            lambda: classifier_pool("paper", without="cnn"),
-            TypeError,
-            "without must be a list of names, got 'cnn'. Pass ['cnn'].",
-        ),
-        (lambda: classifier_pool(soft=1), ValueError, "soft must be True or False, got 1."),
-        (
-            lambda: clusterer_pool(n_classes=0),
-            ValueError,
-            "n_classes must be an integer >= 1, got 0.",
-        ),
-        (
-            lambda: clusterer_pool(n_landmarks=0),
-            ValueError,
-            "n_landmarks must be an integer >= 1, got 0.",
+            "without must be a list of names of models of the pool (dt, nb, knn, lr, svm, sgd, cnn), got 'rf'.",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""CrowdClassifier: annotators' votes and the objects' features together, as a scikit-learn estimator.
+"""CrowdClassifier: annotators' votes and the objects' features together.
 
 A classifier learns from the annotators, and its class probabilities, out of fold, are the prior of
 each object when the votes are combined. That shows how each annotator errs, so the classifier gets
@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import KFold
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,17 +29,11 @@ from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.reading import frame_of, is_pandas
 from .pools import classifier_pool
-from .rows import TableClassifier, count_rows, limit_threads, take_rows, with_warnings
-from .training import fit_and_vote, last_step, mean_shares, out_of_bag
+from .rows import TableClassifier, limit_threads, with_warnings
+from .training import Training, fit_and_vote, mean_shares
 
-CANDIDATES = {
-    "extra": "extra trees",
-    "lr": "logistic regression",
-}  # of the default pool, where no estimator is given
-LONG = (
-    ("object", "voter", "label"),
-    ("task", "worker", "label"),
-)  # the columns of a long table; crowd-kit has the latter
+CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool
+LONG = (("object", "voter", "label"), ("task", "worker", "label"))  # the latter is crowd-kit's
 SETTLED = 0.002  # the share of objects that may still change their class
 
 
@@ -140,86 +132,88 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         votes = read_votes(votes, X)
         self.classes_ = votes.classes
         self.method_ = method_of(self.method, "method")
-        seed = self._draw_seed()
+        self._seed = self._draw_seed()
         with limit_threads(X), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             alone = self.method_.solve(votes, known)
-            best, notes = self._alternate(_Work(X, votes, known, self.cv, self.n_jobs, seed), alone)
-        self.consensus_, self.estimator_ = best
+            codes = first_codes(votes, known)
+            model, prior, notes = self._first(X, votes, codes)
+            self.consensus_ = self._alternate(X, votes, known, model, (alone, prior, codes))
+            codes = codes_of(self.consensus_)
+            whole = (np.arange(len(codes)), np.arange(0))
+            self.estimator_, _ = fit_and_vote(
+                "estimator", model, X, codes, whole, len(self.classes_)
+            )
         self.transduction_ = self.consensus_.labels()
-        self.notes_ = with_warnings(
-            [*notes, *self.consensus_.notes, self._features_note(alone)], caught
-        )
+        notes += [*self.consensus_.notes, self._features_note(alone)]
+        self.notes_ = with_warnings(notes, caught)
         return self
 
-    def _alternate(self, work: _Work, alone: Consensus) -> tuple[tuple[Consensus, Any], list[Note]]:
-        """Return the best consensus with the classifier that was fitted to it, and notes; the rounds start at the classifier."""
-        codes = work.first_codes()
-        model, prior, notes = self._first(work, codes)
-        best = first = alone
+    def _alternate(
+        self, X: Any, votes: Votes, known: Any, model: Any, start: tuple[Consensus, Array, Array]
+    ) -> Consensus:
+        """The consensus after the last round that explains the votes no worse than the first."""
+        best, prior, codes = start
+        least = -np.inf
         for turn in range(self.rounds):
             if turn:
-                prior = work.out_of_fold(model, codes)
-            consensus = self.method_.solve(work.votes, work.known, prior)
-            first = consensus if turn == 0 else first
-            if _likelihood(consensus) < _likelihood(first):
+                prior = self._out_of_fold(model, X, codes)
+            consensus = self.method_.solve(votes, known, prior)
+            trust = consensus.solution.trust
+            likelihood = -np.inf if trust is None else trust.likelihood
+            if likelihood < least:
                 break
-            best, before, codes = consensus, codes, work.codes_of(consensus)
+            least = likelihood if turn == 0 else least
+            best, before, codes = consensus, codes, codes_of(consensus)
             if np.mean(before != codes) <= SETTLED or not _trusts(consensus):
                 break
-        fitted, _ = work.fit(model, work.codes_of(best))
-        return (best, fitted), notes
+        return best
 
-    def _first(self, work: _Work, codes: Array) -> tuple[Any, Array, list[Note]]:
-        """Return the classifier to take, its first out-of-fold class probabilities, and why it was taken."""
+    def _first(self, X: Any, votes: Votes, codes: Array) -> tuple[Any, Array, list[Note]]:
+        """The classifier to take, its first class probabilities out of fold, and why it was taken."""
         if self.estimator is not None:
-            return self.estimator, work.out_of_fold(self.estimator, codes), []
-        found = {}
-        for name, model in classifier_pool(random_state=work.seed):
-            if name not in CANDIDATES:
-                continue
-            prior = work.out_of_fold(model, codes)
-            trusting = trusting_votes(work.votes.with_prior(prior), None).prior
-            assert trusting is not None
-            found[name] = trusting.learned.likelihood, model, prior
-        taken = max(found, key=lambda name: found[name][0])
+            return self.estimator, self._out_of_fold(self.estimator, X, codes), []
+        tried = {}
+        for name, model in classifier_pool(random_state=self._seed):
+            if name in CANDIDATES:
+                prior = self._out_of_fold(model, X, codes)
+                trusting = trusting_votes(votes.with_prior(prior), None).prior
+                assert trusting is not None
+                tried[name] = trusting.learned.likelihood, model, prior
+        taken = max(tried, key=lambda name: tried[name][0])
         (other,) = (title for name, title in CANDIDATES.items() if name != taken)
-        text = f"Classifier: {CANDIDATES[taken]}, which explain the votes better than {other}."
-        return *found[taken][1:], [
-            Note(CHOICE, text.replace("regression, which explain ", "regression, which explains "))
-        ]
+        explain = "explain" if taken == "extra" else "explains"
+        text = f"Classifier: {CANDIDATES[taken]}, which {explain} the votes better than {other}."
+        return *tried[taken][1:], [Note(CHOICE, text)]
+
+    def _out_of_fold(self, model: Any, X: Any, codes: Array) -> Array:
+        """Class probabilities of all rows by classifiers that have not seen them."""
+        n_classes = len(self.classes_)
+        settings = (None, self.cv, None, n_classes, self.n_jobs, self._seed)
+        work = Training(X, codes, *settings, judge_all=True)
+        return work.fit_classifiers([("estimator", model)])[1]["estimator"]
 
     def _features_note(self, alone: Consensus) -> Note:
-        """Return the note on what the features added."""
-        if not _trusts(self.consensus_):
-            what = (
-                "there is only one class"
-                if len(self.classes_) < 2
-                else "the votes do not bear out what the classifier says"
-            )
-            return Note(
-                FEATURES,
-                f"The features were not used, because {what}: the answer is that of the votes alone.",
-            )
-        changed = float(np.mean(alone.labels() != self.transduction_))
-        return Note(
-            FEATURES,
-            f"With the features, {percent(changed)} of the objects have another class than by votes alone.",
-        )
+        """What the features added."""
+        if _trusts(self.consensus_):
+            changed = percent(float(np.mean(alone.labels() != self.transduction_)))
+            what = f"{changed} of the objects have another class than by votes alone"
+            return Note(FEATURES, f"With the features, {what}.")
+        one = len(self.classes_) < 2
+        why = "there is only one class" if one else "the votes do not bear them out"
+        text = f"The features were not used, because {why}: the answer is that of the votes alone."
+        return Note(FEATURES, text)
 
     # ---- new rows --------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the class probabilities of rows without votes: what the classifier says, as far as it is to be trusted."""
-        shares = self._shares(X)
-        return (
-            shares
-            if self.consensus_.solution.trust is None
-            else np.exp(self.consensus_.solution.trust.log_proba(shares))
-        )
+        """Class probabilities of rows without votes, by the classifier as far as it is trusted."""
+        check_is_fitted(self)
+        shares, trust = self._shares(self._check_X(X, reset=False)), self.consensus_.solution.trust
+        return shares if trust is None else np.exp(trust.log_proba(shares))
 
     def predict_with_votes(self, X: Any, votes: Any) -> Array:
-        """Return the classes of new rows that the same voters have voted on.
+        """The classes of new rows that the same voters have voted on.
 
         Parameters
         ----------
@@ -231,18 +225,15 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         return self.consensus_for(X, votes).labels()
 
     def consensus_for(self, X: Any, votes: Any) -> Consensus:
-        """Return the consensus on new rows that the same voters have voted on, with `proba`, `explain`, `contested` and so on."""
-        shares = self._shares(X)
-        new = read_votes(votes, X, self.classes_)
-        return self.consensus_.extend(
-            new, prior=None if self.consensus_.solution.trust is None else shares
-        )
-
-    def _shares(self, X: Any) -> Array:
+        """The consensus on new rows that the same voters have voted on."""
         check_is_fitted(self)
         X = self._check_X(X, reset=False)
+        prior = None if self.consensus_.solution.trust is None else self._shares(X)
+        return self.consensus_.extend(read_votes(votes, X, self.classes_), prior=prior)
+
+    def _shares(self, X: Any) -> Array:
         with limit_threads(X):
-            return mean_shares([self.estimator_], X, np.arange(len(self.classes_)))
+            return mean_shares([self.estimator_], X, len(self.classes_))
 
     # ---- checks ----------------------------------------------------------------------------------
 
@@ -253,21 +244,13 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         method = method_of(self.method, "method")
         if not method.admits_prior:
             remedy = f"Take {arg('method', 'auto')} or {arg('method', 'dawid-skene')}."
-            raise InputError(
-                "method",
-                "must support a prior",
-                came=f"{method.title}, which does not",
-                remedy=remedy,
-            )
-        if self.estimator is not None and (
-            isinstance(self.estimator, type) or not hasattr(self.estimator, "fit")
-        ):
-            remedy = (
-                f"Call it: {self.estimator.__name__}()." if isinstance(self.estimator, type) else ""
-            )
-            raise InputTypeError(
-                "estimator", "must be a classifier or None", got=self.estimator, remedy=remedy
-            )
+            came = f"{method.title}, which does not"
+            raise InputError("method", "must support a prior", came=came, remedy=remedy)
+        is_class = isinstance(self.estimator, type)
+        if self.estimator is not None and (is_class or not hasattr(self.estimator, "fit")):
+            remedy = f"Call it: {self.estimator.__name__}()." if is_class else ""
+            must = "must be a classifier or None"
+            raise InputTypeError("estimator", must, got=self.estimator, remedy=remedy)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -276,135 +259,52 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-# ---- the rounds ----------------------------------------------------------------------------------
+def first_codes(votes: Votes, known: Any) -> Array:
+    """The class of each row by known label or majority vote, -1 where there is neither."""
+    answer = MajorityVote().solve(votes)
+    codes = np.where(answer.unanswered, -1, codes_of(answer))
+    if known is None:
+        return codes
+    known = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+    return np.where(known >= 0, known, codes)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """The rows, their votes and known labels, and how classifiers are fitted to them."""
-
-    X: Any
-    votes: Votes
-    known: Any
-    cv: int
-    n_jobs: int | None
-    seed: int
-
-    def first_codes(self) -> Array:
-        """Return the class of each row by majority vote or known label, -1 where there is neither."""
-        votes = self.votes
-        answer = MajorityVote().solve(votes)
-        codes = np.where(answer.unanswered, -1, self.codes_of(answer))
-        if self.known is None:
-            return codes
-        known = known_codes(self.known, votes.classes, votes.n_objects, votes.object_ids)
-        return np.where(known >= 0, known, codes)
-
-    def codes_of(self, consensus: Consensus) -> Array:
-        """Return the number of each row's class."""
-        return consensus.solution.expand(consensus.solution.row_classes)
-
-    def fit(self, model: Any, codes: Array, folds: Any = ()) -> tuple[Any, list[Any]]:
-        """Return a copy fitted to the rows that have a class, and the class probabilities of the folds by copies of their own."""
-        labelled = np.flatnonzero(codes >= 0)
-        parts = [
-            (labelled, labelled[:0]),
-            *((labelled[train], labelled[test]) for train, test in folds),
-        ]
-        classes = np.arange(self.votes.n_classes)
-        jobs = (
-            delayed(fit_and_vote)(model, self.X, codes, train, test, {}, classes)
-            for train, test in parts
-        )
-        results = Parallel(n_jobs=self.n_jobs)(jobs)
-        for result in results:
-            if isinstance(result, str):
-                raise InputError(
-                    "estimator",
-                    phrase=f"The classifier failed ({result})",
-                    remedy="Fix it, or pass another.",
-                )
-        return results[0][0], [shares for _, shares in results[1:]]
-
-    def out_of_fold(self, model: Any, codes: Array) -> Array:
-        """Return class probabilities of all rows by classifiers that have not seen them."""
-        n_classes, labelled = self.votes.n_classes, np.flatnonzero(codes >= 0)
-        prior = np.full((len(codes), n_classes), np.nan)
-        if len(labelled) < 2:
-            return prior
-        in_bags = len(np.unique(codes[labelled])) > 1 and getattr(
-            last_step(model), "oob_score", False
-        )
-        splitter = KFold(min(self.cv, len(labelled)), shuffle=True, random_state=self.seed)
-        folds = [] if in_bags else list(splitter.split(labelled))
-        fitted, parts = self.fit(model, codes, folds)
-        if in_bags:
-            prior[labelled] = out_of_bag(fitted, n_classes)
-        for (_, test), shares in zip(folds, parts, strict=True):
-            prior[labelled[test]] = shares
-        rest = np.flatnonzero(codes < 0)
-        if len(rest):
-            prior[rest] = mean_shares([fitted], take_rows(self.X, rest), np.arange(n_classes))
-        return prior
+def codes_of(consensus: Consensus) -> Array:
+    """The number of each row's class."""
+    return consensus.solution.expand(consensus.solution.row_classes)
 
 
 def _trusts(consensus: Consensus) -> bool:
     return consensus.solution.trust is not None and consensus.solution.trust.weight > 0
 
 
-def _likelihood(consensus: Consensus) -> float:
-    return -np.inf if consensus.solution.trust is None else consensus.solution.trust.likelihood
-
-
 # ---- votes on the rows of X ----------------------------------------------------------------------
 
 
 def read_votes(votes: Any, X: Any, classes: Array | None = None) -> Votes:
-    """Return votes on the rows of X from `Votes`, a wide table or a long one; of the given classes, if any."""
+    """Votes on the rows of X from `Votes`, a wide table or a long one; of these classes, if any."""
     if votes is None:
         phrase = "CrowdClassifier requires y to be passed, but the target y is None"
         raise InputError("votes", phrase=phrase, remedy="Pass votes in its place.")
-    n_rows = count_rows(X)
-    long = _long_columns(votes)
+    n_rows, long = X.shape[0], _long_columns(votes)
     if isinstance(votes, Votes):
         read = _in_order_of(X, votes)
     elif long is not None:
-        read = _read_long(long, X, classes)
+        # The objects are the names of the rows of a pandas table, or else the numbers of rows.
+        ids = X.index.tolist() if is_pandas(X) else range(n_rows)
+        read = Votes.from_long(*long, object_ids=ids, classes=classes)
     else:
-        one_column = (
-            not isinstance(votes, Mapping)
-            and frame_of(votes) is None
-            and np.array(votes, dtype=object).ndim == 1
-        )
+        is_table = isinstance(votes, Mapping) or frame_of(votes) is not None
+        one_column = not is_table and np.array(votes, dtype=object).ndim == 1
         read = Votes.from_labels({"voter": votes} if one_column else votes, classes=classes)
     if len(read) != n_rows:
-        raise InputError(
-            "votes",
-            f"must describe the {n_rows:,} rows of {arg('X')}",
-            came=f"{len(read):,} objects",
-        )
+        must = f"must describe the {n_rows:,} rows of {arg('X')}"
+        raise InputError("votes", must, came=f"{len(read):,} objects")
     return read
 
 
-def _read_long(long: tuple[Any, Any, Any], X: Any, classes: Array | None) -> Votes:
-    """Return the votes of a long table, whose objects are the names of the rows of a pandas table, or else their numbers."""
-    named = is_pandas(X)
-    try:
-        return Votes.from_long(
-            *long, object_ids=X.index.tolist() if named else range(count_rows(X)), classes=classes
-        )
-    except InputError as error:
-        if error.argument != "object_ids":
-            raise
-        phrase = f"The {'index' if named else 'row numbers'} of {arg('X')} {error.must}, got {error.came}"
-        by_number = "Number the objects by row, from 0 on, or pass a pandas table whose index holds their names."
-        raise InputError(
-            "X", phrase=phrase, remedy="Set it to the names of the objects." if named else by_number
-        ) from None
-
-
 def _in_order_of(X: Any, votes: Votes) -> Votes:
-    """Return votes on named objects in the order of the rows of a pandas table that has the same names."""
+    """Votes on named objects in the order of the rows of a pandas table that has the same names."""
     if votes.object_ids is None or not is_pandas(X) or len(X) != len(votes):
         return votes
     place = {name: i for i, name in enumerate(votes.object_ids.tolist())}
@@ -413,7 +313,7 @@ def _in_order_of(X: Any, votes: Votes) -> Votes:
 
 
 def _long_columns(votes: Any) -> tuple[Any, Any, Any] | None:
-    """Return the objects, voters and labels of a long table; None for anything else."""
+    """The objects, voters and labels of a long table; None for anything else."""
     if isinstance(votes, tuple) and len(votes) == 3:
         return votes
     frame = None if isinstance(votes, Votes) else frame_of(votes)

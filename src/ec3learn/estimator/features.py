@@ -1,54 +1,45 @@
 """Features: a transformer that turns any raw table into numbers.
 
 Numbers stay numbers (scaled or not), true and false become 1 and 0, dates become days, and text
-becomes one 0/1 column per level or the share of each class among the rows of the level. An array of
-numbers takes a short cut: it is only scaled.
+becomes one 0/1 column per level or the share of each class among the rows of the level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from scipy.special import ndtr, ndtri
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler
-from sklearn.utils import check_random_state
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import (
-    InputError,
-    InputTypeError,
-    require_bool,
-    require_choice,
-    require_integer,
-    unknown_name,
-)
-from .._text import arg
+from .._checks import InputError, InputTypeError, require_choice
 from .._typing import Array
+from ..votes.labels import is_missing
 from ..votes.reading import frame_of
-from .columns import (
-    FOLDS,
-    Column,
-    Columns,
-    Indicators,
-    Shares,
-    means_and_deviations,
-    normal_scores,
-    read_series,
-)
 
 FLOATS = [np.float64, np.float32]
+NUMBERS = (int, float, bool, np.number, np.bool_, Decimal)
+MICROSECONDS_PER_DAY = 86_400e6
+MOST_LEVELS = 30  # of a column of text that get a 0/1 column; the others share one
+KNOTS = 256  # values per column whose normal scores are kept; scores between them are interpolated
+FOLDS = 5  # a row gets the shares of its level from the other folds
+PRIOR_ROWS = 10.0  # weight of the overall shares of the classes in those of a level
 DENSE_COLUMNS = 256  # a sparse matrix with more columns is projected before it is made dense
 PROJECTED_COLUMNS = 100
 
 
 @dataclass(eq=False, repr=False)
-class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a raw table into numbers.
 
     The table is a dataframe (pandas, polars, Arrow), an array or a sparse matrix. Its columns hold
@@ -60,37 +51,18 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
     scale : "standard", "normal", or None
         "standard" scales each column of numbers to mean 0 and standard deviation 1. "normal"
         replaces each number by the standard normal quantile at its rank, so neither outliers nor
-        the shape of the distribution matter. Columns made from text are not scaled. Columns of
-        sparse matrices are not centred but divided by their largest absolute value.
+        the shape of the distribution matter. Both replace a missing number by 0, and add a 0/1
+        column that marks it. None leaves numbers, and NaN, as they are. Columns of sparse matrices
+        are divided by their largest absolute value.
     text : "columns" or "shares"
-        What a column of text becomes: one 0/1 column per level, or the share of each class among
-        the rows of the level. The latter needs `y`; in `fit_transform` a row does not count for its
-        own shares.
-    missing : "fill" or "keep"
-        "fill" replaces a missing number by the centre of its column and adds a 0/1 column that
-        marks it. "keep" leaves NaN, except in columns without a single number in `fit`, which
-        become 0. In text, missing is a level of its own.
-    max_levels : int
-        How many levels of a column of text, the most frequent ones, get a 0/1 column each; the
-        others share one.
+        What a column of text becomes: one 0/1 column per level (30 at most, the others share one),
+        or the share of each class among the rows of the level. The latter needs `y`; in
+        `fit_transform` a row does not count for its own shares.
     dense : bool
         Make a sparse matrix dense: directly up to 256 columns, else by a projection to 100
         (truncated SVD).
     random_state : int, RandomState instance, or None
         Seed of the folds of "shares" and of the projection.
-
-    Attributes
-    ----------
-    text_columns_ : list
-        Names (positions in an array) of the columns that were taken for text.
-
-    Notes
-    -----
-    A `ColumnTransformer` of `SimpleImputer`, `StandardScaler` or `QuantileTransformer`, and
-    `OneHotEncoder` or `TargetEncoder` does much the same once it is told which columns are which.
-    `Features` finds that out by itself, and also reads dates, booleans, Arrow tables and columns of
-    mixed values. On six of the paper's data sets, 4,000 rows each, it is as accurate (AUC within
-    .004; "normal" is ahead on five) and takes half the time (`benchmarks/features.py`).
 
     Examples
     --------
@@ -98,8 +70,6 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
     >>> from ec3learn.estimator import Features
     >>> table = pd.DataFrame({"age": [20, 40, None], "job": ["cook", None, "cook"]})
     >>> features = Features().fit(table)
-    >>> features.get_feature_names_out().tolist()
-    ['age', 'age missing', 'job=cook', 'job missing']
     >>> features.transform(pd.DataFrame({"age": [30.0, None], "job": ["cook", "clerk"]}))
     array([[0., 0., 1., 0.],
            [0., 1., 0., 0.]])
@@ -107,186 +77,115 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
 
     scale: str | None = "standard"
     text: str = "columns"
-    missing: str = "fill"
-    max_levels: int = 30
     dense: bool = False
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Features:
         """Learn the scales and levels of a table; with text="shares", from the classes `y` of its rows."""
-        self._learn(X, y)
+        self.fit_transform(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Do `fit` and `transform` at once; with text="shares", a row does not count for its own shares."""
-        table = self._learn(X, y)
-        fold = classes = None
-        if self.text == "shares" and isinstance(table, Columns) and table.text:
-            fold = check_random_state(self.random_state).permutation(len(table.numbers)) % FOLDS
-            classes = np.unique(y, return_inverse=True)[1]
-        return self._convert(table, fold, classes)
+        if self.scale is not None:
+            require_choice("scale", self.scale, ("normal", "standard"))
+        require_choice("text", self.text, ("columns", "shares"))
+        self._sparse = sparse.issparse(X)
+        if self._sparse:
+            return self._fit_sparse(X)
+        numbers, texts = self._read(X, reset=True)
+        missing = np.isnan(numbers)
+        self._empty = missing.all(axis=0)
+        self._marked = missing.any(axis=0) & (self.scale is not None)
+        scalers = {None: None, "standard": StandardScaler(), "normal": NormalScores()}
+        self._scaler = scalers[self.scale] if numbers.shape[1] else None
+        if self._scaler is not None:
+            self._scaler.fit(np.where(self._empty, 0, numbers))
+        if self.text == "columns" or not texts:
+            self._levels: list[Any] = [Indicators.of(values) for values in texts]
+            return self._convert(numbers, [levels.of_rows(v) for levels, v in self._pairs(texts)])
+        if y is None:
+            raise InputError("y", "must hold the classes where text='shares'", got=None)
+        fold = check_random_state(self.random_state).permutation(len(numbers)) % FOLDS
+        codes = np.unique(y, return_inverse=True)[1]
+        self._levels = [Shares.of(values, codes) for values in texts]
+        shares = [levels.held_out(v, codes, fold) for levels, v in self._pairs(texts)]
+        return self._convert(numbers, shares)
 
     def transform(self, X: Any) -> Any:
-        """Return a table like the one passed to `fit` as numbers: an array or a sparse matrix."""
+        """A table like the one passed to `fit` as numbers: an array or a sparse matrix."""
         check_is_fitted(self)
-        return self._convert(self._read(X, reset=False))
+        if sparse.issparse(X) != self._sparse:
+            kinds = ("a dense table", "a sparse matrix")
+            must = f"must be {kinds[self._sparse]} as in fit"
+            raise InputTypeError("X", must, came=kinds[not self._sparse])
+        if self._sparse:
+            X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+            return self._of_sparse(X)
+        numbers, texts = self._read(X, reset=False)
+        return self._convert(numbers, [levels.of_rows(v) for levels, v in self._pairs(texts)])
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns that `transform` makes; `input_features` names those of a table without names."""
-        check_is_fitted(self)
-        names = list(super().get_feature_names_out(input_features))  # those of the table
-        if self._n_components:
-            return np.array([f"component_{i}" for i in range(self._n_components)], dtype=object)
-        out = [names[i] for i in self._numbers]
-        out += [f"{names[self._numbers[i]]} missing" for i in self._marked]
-        for column, levels in zip(self._texts, self._levels, strict=True):
-            out += [f"{names[column]}{label}" for label in levels.labels]
-        return np.array(out, dtype=object)
+    def _pairs(self, texts: list[Any]) -> Any:
+        return zip(self._levels, texts, strict=True)
 
-    # ---- learning --------------------------------------------------------------------------------
-
-    def _learn(self, X: Any, y: Any) -> Any:
-        self._check()
-        table = self._read(X, reset=True)
-        self._n_components = 0
-        if not isinstance(table, Columns):
-            self._learn_sparse(table)
-            return table
-        if self.text == "shares" and table.text and y is None:
-            remedy = f"Pass y, or take {arg('text', 'columns')}."
-            raise InputError(
-                "y", f"must hold the classes where {arg('text', 'shares')}", got=None, remedy=remedy
-            )
-        self._centre, self._width = means_and_deviations(table.numbers)
-        self._scores = (
-            [normal_scores(column) for column in table.numbers.T] if self.scale == "normal" else []
-        )
-        missing = np.isnan(table.numbers)
-        self._empty = missing.all(axis=0)
-        self._marked = np.flatnonzero(
-            missing.any(axis=0) & (self.missing == "fill")
-        )  # columns with a 0/1 column for missing
-        self._levels = self._learn_levels(table.text, y)
-        return table
-
-    def _check(self) -> None:
-        if self.scale is not None and self.scale not in ("standard", "normal"):
-            raise unknown_name("scale", self.scale, ("standard", "normal", "None"))
-        require_choice("text", self.text, ("columns", "shares"))
-        require_choice("missing", self.missing, ("fill", "keep"))
-        require_integer("max_levels", self.max_levels, 1)
-        require_bool("dense", self.dense)
-
-    def _learn_levels(self, text: list[list[Any]], y: Any) -> Sequence[Indicators | Shares]:
-        if self.text == "columns" or not text:
-            return [Indicators.of(values, self.max_levels) for values in text]
-        classes, codes = np.unique(y, return_inverse=True)
-        return [Shares.of(values, classes, codes) for values in text]
-
-    def _learn_sparse(self, X: Any) -> None:
-        self._set_kinds(np.zeros(X.shape[1], dtype=bool))
-        self._levels, self._marked = [], np.empty(0, dtype=np.intp)
-        steps: list[Any] = [] if self.scale is None else [MaxAbsScaler()]
+    def _fit_sparse(self, X: Any) -> Any:
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
+        steps: list[Any] = ["passthrough"] if self.scale is None else [MaxAbsScaler()]
         if self.dense and X.shape[1] > DENSE_COLUMNS:
-            self._n_components = min(PROJECTED_COLUMNS, X.shape[0])
-            steps.append(TruncatedSVD(self._n_components, random_state=self.random_state))
-        self._of_sparse = make_pipeline(*steps or ["passthrough"]).fit(X)
+            n_components = min(PROJECTED_COLUMNS, X.shape[0])
+            steps.append(TruncatedSVD(n_components, random_state=self.random_state))
+        self._steps = make_pipeline(*steps).fit(X)
+        return self._of_sparse(X)
+
+    def _of_sparse(self, X: Any) -> Any:
+        numbers = self._steps.transform(X)
+        return numbers.toarray() if self.dense and sparse.issparse(numbers) else numbers
+
+    def _convert(self, numbers: Array, of_texts: list[Array]) -> Array:
+        """Numbers, marks of missing ones, and what became of text, side by side."""
+        scaled = numbers if self._scaler is None else self._scaler.transform(numbers)
+        missing = np.isnan(numbers)
+        # Without a scale NaN stays, except where it fills a column: that would be an error in trees.
+        scaled = np.where(missing & (self._empty | (self.scale is not None)), 0, scaled)
+        marks = missing[:, self._marked]
+        return np.hstack([scaled, marks, *of_texts], dtype=scaled.dtype, casting="unsafe")
 
     # ---- reading ---------------------------------------------------------------------------------
 
-    def _read(self, X: Any, reset: bool) -> Any:
-        """Return the table as `Columns`, or a sparse matrix."""
-        if reset:
-            self._sparse: bool = sparse.issparse(X)
-        elif sparse.issparse(X) != self._sparse:
-            kinds = ("a dense table", "a sparse matrix")
-            raise InputTypeError(
-                "X", f"must be {kinds[self._sparse]} as in fit", came=kinds[not self._sparse]
-            )
-        if self._sparse:
-            return validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=reset)
+    def _read(self, X: Any, reset: bool) -> tuple[Array, list[Any]]:
+        """Columns of numbers as one array, and each column of text; `fit` decides which is which."""
         frame = frame_of(X)
-        if frame is not None:
+        if frame is None and np.asarray(X).dtype.kind not in "OUS":
+            finite: Any = "allow-nan"
+            numbers = validate_data(self, X, dtype=FLOATS, ensure_all_finite=finite, reset=reset)
+            if reset:
+                self._is_text = np.zeros(numbers.shape[1], dtype=bool)
+            if not self._is_text.any():
+                return numbers, []
+            columns = list(numbers.T)
+        elif frame is None:
+            array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+            array = validate_data(self, array, dtype=None, ensure_all_finite=False, reset=reset)
+            columns = [_floats_or_objects(column.tolist()) for column in array.T]
+        else:
             validate_data(self, X, skip_check_array=True, reset=reset)
             if 0 in frame.shape:
-                raise InputError(
-                    "X", "must have at least one row and one column", came=f"shape {frame.shape}"
-                )
-            return self._separate([read_series(series) for series in frame.iter_columns()], reset)
-        array = np.asarray(X)
-        if array.dtype.kind in "OUS":
-            if not isinstance(X, np.ndarray):
-                array = np.array(X, dtype=object)  # beside text, numpy turns numbers into text
-            array = validate_data(self, array, dtype=None, ensure_all_finite=False, reset=reset)
-            return self._separate([Column(column.tolist()) for column in array.T], reset)
-        numbers = validate_data(self, X, dtype=FLOATS, ensure_all_finite="allow-nan", reset=reset)
+                came = f"0 sample(s) (shape={frame.shape}) while a minimum of 1 is required"
+                raise InputError("X", "must have rows and columns", came=came)
+            columns = [_read_series(series) for series in frame.iter_columns()]
         if reset:
-            self._set_kinds(np.zeros(numbers.shape[1], dtype=bool))
-        if self._texts:
-            return self._separate([Column(column) for column in numbers.T], reset)
-        return Columns(numbers, [])
+            self._is_text = np.array([column.dtype == object for column in columns])
+        return self._apart(columns)
 
-    def _separate(self, columns: list[Column], reset: bool) -> Columns:
-        """Return columns of numbers and of text apart; `fit` decides which is which."""
-        names = list(getattr(self, "feature_names_in_", range(len(columns))))
-        if reset:
-            self._set_kinds(
-                np.array(
-                    [column.is_text(name) for column, name in zip(columns, names, strict=True)]
-                )
-            )
-        numbers = np.empty((len(columns[0].values), len(self._numbers)))
-        for j, i in enumerate(self._numbers):
-            numbers[:, j] = columns[i].to_numbers(names[i])
-        return Columns(numbers, [list(columns[i].values) for i in self._texts])
-
-    def _set_kinds(self, is_text: Array) -> None:
-        self._numbers, self._texts = (
-            np.flatnonzero(~is_text),
-            np.flatnonzero(is_text).tolist(),
-        )  # positions of columns
-        names = getattr(self, "feature_names_in_", range(len(is_text)))
-        self.text_columns_ = [names[i] for i in self._texts]
-
-    # ---- converting ------------------------------------------------------------------------------
-
-    def _convert(self, table: Any, fold: Array | None = None, classes: Array | None = None) -> Any:
-        """Return numbers, marks of missing ones, and columns made from text; folds and classes are those of rows in `fit`."""
-        if not isinstance(table, Columns):
-            numbers = self._of_sparse.transform(table)
-            return numbers.toarray() if self.dense and sparse.issparse(numbers) else numbers
-        numbers = self._scale(table.numbers)
-        marks = np.isnan(table.numbers[:, self._marked])
-        if not table.text and not marks.shape[1]:
-            return numbers
-        start: int = numbers.shape[1] + marks.shape[1]
-        out = np.zeros(
-            (len(numbers), start + sum(len(levels.labels) for levels in self._levels)),
-            dtype=numbers.dtype,
-        )
-        out[:, : numbers.shape[1]] = numbers
-        out[:, numbers.shape[1] : start] = marks
-        for levels, values in zip(self._levels, table.text, strict=True):
-            levels.write(values, out[:, start : start + len(levels.labels)], fold, classes)
-            start += len(levels.labels)
-        return out
-
-    def _scale(self, numbers: Array) -> Array:
-        if self.scale == "standard":
-            numbers = (numbers - self._centre) / self._width
-        elif self.scale == "normal":
-            scaled = np.empty_like(numbers)
-            for j, (knots, scores) in enumerate(self._scores):
-                scaled[:, j] = np.interp(numbers[:, j], knots, scores)
-            numbers = scaled
-        missing = np.isnan(numbers)
-        if self.missing == "keep":
-            missing &= self._empty  # NaN in all rows would be an error in trees
-        if missing.any():
-            numbers = np.where(
-                missing, np.zeros_like(self._centre) if self.scale else self._centre, numbers
-            )
-        return numbers
+    def _apart(self, columns: list[Array]) -> tuple[Array, list[Any]]:
+        numbers = np.empty((len(columns[0]), int((~self._is_text).sum())))
+        for at, i in enumerate(np.flatnonzero(~self._is_text)):
+            if columns[i].dtype == object:
+                name = getattr(self, "feature_names_in_", range(len(columns)))[i]
+                raise InputError("X", f"column {name!r} must hold numbers as in fit", came="text")
+            numbers[:, at] = columns[i]
+        assert_all_finite(numbers, allow_nan=True, input_name="X")
+        return numbers, [_levels_of(columns[i]) for i in np.flatnonzero(self._is_text)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -294,3 +193,129 @@ class Features(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: 
         tags.input_tags.string = tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _read_series(series: nw.Series[Any]) -> Array:
+    """One column of a dataframe: dates and durations become days, true and false become 1 and 0."""
+    dtype = series.dtype
+    if dtype in (nw.Date, nw.Datetime):
+        return _floats(series.dt.timestamp("us")) / MICROSECONDS_PER_DAY
+    if dtype == nw.Duration:
+        return _floats(series.dt.total_microseconds()) / MICROSECONDS_PER_DAY
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return _floats(series)
+    return _floats_or_objects(series.to_list(), dtype in (nw.Categorical, nw.Enum))
+
+
+def _floats(series: nw.Series[Any]) -> Array:
+    return series.cast(nw.Float64).to_numpy()
+
+
+def _floats_or_objects(values: list[Any], nominal: bool = False) -> Array:
+    """Floats, unless a value is neither a number nor missing."""
+    levels = _levels_of(values)
+    if nominal or not all(value is None or isinstance(value, NUMBERS) for value in levels):
+        return np.fromiter(levels, dtype=object, count=len(levels))
+    return np.array([np.nan if value is None else float(value) for value in levels])
+
+
+def _levels_of(values: Any) -> list[Any]:
+    return [None if is_missing(value) else value for value in values]
+
+
+# ---- columns of numbers and of text --------------------------------------------------------------
+
+
+class NormalScores:
+    """Each number becomes the standard normal quantile at the share of rows below it; ties count half."""
+
+    def fit(self, numbers: Array) -> None:
+        """Keep up to `KNOTS` values of each column with their scores."""
+        self._columns = [self._knots(np.sort(column[~np.isnan(column)])) for column in numbers.T]
+
+    def _knots(self, ordered: Array) -> tuple[Array, Array]:
+        if not len(ordered):
+            return np.zeros(1), np.zeros(1)
+        knots = np.unique(ordered)
+        if len(knots) > KNOTS:  # equidistant in the score
+            furthest = ndtri(0.5 / len(ordered))
+            ranks = ndtr(np.linspace(furthest, -furthest, KNOTS)) * len(ordered) - 0.5
+            knots = np.unique(ordered[ranks.round().astype(np.intp)])
+        below = np.searchsorted(ordered, knots)
+        up_to = np.searchsorted(ordered, knots, side="right")
+        return knots, ndtri((below + up_to) / 2 / len(ordered))
+
+    def transform(self, numbers: Array) -> Array:
+        """Scores of new numbers, interpolated."""
+        pairs = zip(numbers.T, self._columns, strict=True)
+        scores = [np.interp(column, knots, scores) for column, (knots, scores) in pairs]
+        return np.stack(scores, axis=1).astype(numbers.dtype)
+
+
+@dataclass(frozen=True)
+class Indicators:
+    """One 0/1 column per level. Other levels share the column `other`, or have none if that is -1."""
+
+    codes: dict[Any, int]  # the column of each level; None is the level of missing values
+    other: int
+    n_columns: int
+
+    @classmethod
+    def of(cls, values: list[Any]) -> Indicators:
+        """Give the most frequent levels columns of their own."""
+        counts = Counter(values)
+        n_missing = counts.pop(None, 0)
+        codes: dict[Any, int] = {
+            level: code for code, (level, _) in enumerate(counts.most_common(MOST_LEVELS))
+        }
+        other = len(codes) if len(counts) > len(codes) else -1
+        n_columns = len(codes) + (other >= 0)
+        codes[None] = n_columns if n_missing else -1
+        return cls(codes, other, n_columns + (n_missing > 0))
+
+    def of_rows(self, values: list[Any]) -> Array:
+        """The columns of some rows."""
+        codes = [self.codes.get(value, self.other) for value in values]
+        return np.eye(self.n_columns + 1)[codes][:, :-1]  # -1 is the last row
+
+
+@dataclass(frozen=True)
+class Shares:
+    """One column per class: its share among the rows of the level. Of two classes, only the second has one."""
+
+    codes: dict[Any, int]
+    counts: Array  # levels x classes; the last row stands for new levels
+
+    @classmethod
+    def of(cls, values: list[Any], classes: Array) -> Shares:
+        """Count the classes of each level."""
+        codes = {level: code for code, level in enumerate(dict.fromkeys(values))}
+        counts = np.zeros((len(codes) + 1, int(classes.max()) + 1))
+        np.add.at(counts, (np.array([codes[value] for value in values]), classes), 1)
+        return cls(codes, counts)
+
+    def of_rows(self, values: list[Any]) -> Array:
+        """The columns of some rows."""
+        return _smooth(self.counts)[self._encode(values)]
+
+    def held_out(self, values: list[Any], classes: Array, fold: Array) -> Array:
+        """The columns of rows in `fit`, each from the other folds."""
+        levels, columns = self._encode(values), _smooth(self.counts)
+        out = np.empty((len(levels), columns.shape[1]))
+        for number in range(FOLDS):
+            rows = np.flatnonzero(fold == number)
+            others = self.counts.copy()
+            np.subtract.at(others, (levels[rows], classes[rows]), 1)
+            out[rows] = _smooth(others)[levels[rows]]
+        return out
+
+    def _encode(self, values: list[Any]) -> Array:
+        return np.array([self.codes.get(value, len(self.codes)) for value in values])
+
+
+def _smooth(counts: Array) -> Array:
+    """(counts + PRIOR_ROWS overall shares) / (rows + PRIOR_ROWS) of each level."""
+    overall = counts.sum(axis=0)
+    overall = overall / overall.sum() if overall.any() else np.full(len(overall), 1 / len(overall))
+    shares = (counts + PRIOR_ROWS * overall) / (counts.sum(axis=1, keepdims=True) + PRIOR_ROWS)
+    return shares[:, 1:] if shares.shape[1] == 2 else shares

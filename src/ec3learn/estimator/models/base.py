@@ -15,20 +15,16 @@ from ..._typing import Array
 class _RowModel(BaseEstimator):  # type: ignore[misc]
     """A model of rows of numbers; it says which rows it accepts."""
 
-    _dtype: ClassVar[Any] = (np.float64, np.float32)
+    _dtype: ClassVar[Any] = [np.float64, np.float32]
     _sparse: ClassVar[bool] = True  # whether sparse matrices are accepted
     _allow_nan: ClassVar[bool] = False
 
     def _check_rows(self, *data: Any, reset: bool) -> Any:
-        """Return X, or X and y, checked."""
-        dtype = list(self._dtype) if isinstance(self._dtype, tuple) else self._dtype
-        accept, finite = "csr" if self._sparse else False, "allow-nan" if self._allow_nan else True
-        return validate_data(
-            self, *data, accept_sparse=accept, dtype=dtype, ensure_all_finite=finite, reset=reset
-        )
-
-    def _check(self) -> None:
-        """Refuse parameters that are not allowed."""
+        """X, or X and y, checked."""
+        finite: Any = "allow-nan" if self._allow_nan else True
+        accept = "csr" if self._sparse else False
+        options = {"dtype": self._dtype, "ensure_all_finite": finite, "reset": reset}
+        return validate_data(self, *data, accept_sparse=accept, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -38,26 +34,19 @@ class _RowModel(BaseEstimator):  # type: ignore[misc]
 
 
 class ProbabilisticClassifier(ClassifierMixin, _RowModel):  # type: ignore[misc]
-    """A classifier that has `_fit(X, codes)` and `_predict_proba(X)`, for rows that have been checked."""
+    """A classifier with `_predict_proba(X)`, for rows that have been checked."""
 
     classes_: Array
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit the classifier to rows of numbers, an array or sparse matrix, and their classes; return it."""
-        self._check()
-        X, y = self._check_rows(X, y, reset=True)
-        self._fit(X, self._encode_classes(y))
-        return self
-
     def predict_proba(self, X: Any) -> Array:
-        """Return the class probabilities of rows, rows x classes."""
+        """Class probabilities of rows, rows x classes."""
         check_is_fitted(self)
         return self._predict_proba(self._check_rows(X, reset=False))
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row."""
-        check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        """The most probable class of each row."""
+        codes = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[codes]
 
     def _encode_classes(self, y: Array) -> Array:
         """Set `classes_`, and return the number of each row's class."""
@@ -67,17 +56,24 @@ class ProbabilisticClassifier(ClassifierMixin, _RowModel):  # type: ignore[misc]
 
 
 class Clustering(ClusterMixin, _RowModel):  # type: ignore[misc]
-    """A clustering that has `_fit(X)`, which sets `labels_`, and `_assign(X)`, for rows that have been checked."""
+    """A clustering with `_fit(X)`, which sets `labels_`, for rows that have been checked."""
 
     labels_: Array
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters of rows of numbers, an array or sparse matrix, and return the clustering; `y` is ignored."""
-        self._check()
+        """Find the clusters of rows of numbers, an array or sparse matrix; `y` is ignored."""
         self._fit(self._check_rows(X, reset=True))
         return self
 
     def predict(self, X: Any) -> Array:
-        """Return the cluster of each row; -1 is noise."""
+        """The cluster of each row; -1 is noise."""
         check_is_fitted(self)
         return self._assign(self._check_rows(X, reset=False))
+
+    def _assign(self, X: Any) -> Array:
+        return self._model.predict(X)
+
+    def _keep(self, model: Any) -> None:
+        """Take the clusters and centres of a model, which assigns new rows to the nearest."""
+        self._model, self.labels_ = model, model.labels_
+        self.cluster_centers_ = model.cluster_centers_

@@ -23,7 +23,6 @@ from sklearn.metrics import (
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, get_tags
 
-from ..._checks import InputError, InputTypeError, require_integer
 from ..._typing import Array
 from .base import Clustering
 
@@ -31,20 +30,6 @@ BLOCK = 1000  # rows that climb at once in mean shift
 MOST_STEPS = 300
 STILL = 1e-3  # of the bandwidth: a row that moves less has arrived
 NOISE = -1
-
-
-class _Centred(Clustering):
-    """A clustering that assigns rows to the nearest centre, as the model it wraps does."""
-
-    def _keep(self, model: Any) -> None:
-        self._model, self.labels_, self.cluster_centers_ = (
-            model,
-            model.labels_,
-            model.cluster_centers_,
-        )
-
-    def _assign(self, X: Any) -> Array:
-        return self._model.predict(X)
 
 
 @dataclass(eq=False, repr=False)
@@ -77,9 +62,6 @@ class KDistanceDBSCAN(Clustering):
 
     min_samples: int = 5
 
-    def _check(self) -> None:
-        require_integer("min_samples", self.min_samples, 1)
-
     def _fit(self, X: Any) -> None:
         n_neighbors = min(max(self.min_samples, 2), X.shape[0])
         distances = np.sort(
@@ -91,7 +73,7 @@ class KDistanceDBSCAN(Clustering):
         self._cores = X[self.core_sample_indices_]
 
     def _assign(self, X: Any) -> Array:
-        """Return the cluster of the nearest core within `eps`, else noise."""
+        """The cluster of the nearest core within `eps`, else noise."""
         if not len(self.core_sample_indices_):
             return np.full(X.shape[0], NOISE, dtype=self.labels_.dtype)
         nearest, distance = pairwise_distances_argmin_min(X, self._cores)
@@ -101,7 +83,7 @@ class KDistanceDBSCAN(Clustering):
 
 
 @dataclass(eq=False, repr=False)
-class SilhouetteKMeans(_Centred):
+class SilhouetteKMeans(Clustering):
     """K-means with the number of clusters that has the best silhouette.
 
     Parameters
@@ -132,10 +114,6 @@ class SilhouetteKMeans(_Centred):
     sample_size: int = 2000
     random_state: Any = None
 
-    def _check(self) -> None:
-        require_integer("max_clusters", self.max_clusters, 2)
-        require_integer("sample_size", self.sample_size, 2)
-
     def _fit(self, X: Any) -> None:
         random = check_random_state(self.random_state)
         sample = X
@@ -159,7 +137,7 @@ class SilhouetteKMeans(_Centred):
 
 
 @dataclass(eq=False, repr=False)
-class QuantileMeanShift(_Centred):
+class QuantileMeanShift(Clustering):
     """Mean shift whose bandwidth is the mean distance to the neighbour that a share of all rows is nearer than.
 
     Parameters
@@ -188,10 +166,6 @@ class QuantileMeanShift(_Centred):
 
     quantile: float = 0.1
 
-    def _check(self) -> None:
-        if not 0 < self.quantile <= 1:
-            raise InputError("quantile", "must be > 0 and <= 1", got=self.quantile)
-
     def _fit(self, X: Any) -> None:
         self.bandwidth_ = self._find_bandwidth(X)
         # scikit-learn moves one seed at a time. Started at the modes, which we find many rows at a
@@ -212,7 +186,7 @@ class QuantileMeanShift(_Centred):
 
 
 def elbow(curve: Array) -> float:
-    """Return the value at the elbow of a rising curve: the point furthest below the line between its ends.
+    """The value at the elbow of a rising curve: the point furthest below the line between its ends.
 
     A radius must be above 0: an elbow at 0 gives the first value above 0, or 1 if there is none.
     """
@@ -224,7 +198,7 @@ def elbow(curve: Array) -> float:
 
 
 def climb_to_modes(X: Array, bandwidth: float) -> Array:
-    """Return the distinct places where rows end up that move to the mean of all rows within the bandwidth, again and again."""
+    """The distinct places where rows end up that move to the mean of all rows within the bandwidth, again and again."""
     ends = []
     for start in range(0, len(X), BLOCK):
         places = X[start : start + BLOCK].astype(np.float64)
@@ -298,15 +272,6 @@ class Landmarks(Clustering):
     n_landmarks: int = 2000
     random_state: Any = None
 
-    def _check(self) -> None:
-        if not hasattr(self.clusterer, "fit_predict"):
-            raise InputTypeError(
-                "clusterer",
-                "must be a clustering with fit_predict",
-                came=type(self.clusterer).__name__,
-            )
-        require_integer("n_landmarks", self.n_landmarks, 1)
-
     def _fit(self, X: Any) -> None:
         n_rows = X.shape[0]
         random = check_random_state(self.random_state)
@@ -325,7 +290,7 @@ class Landmarks(Clustering):
             self.landmarks_ = None  # it would only make the model larger
 
     def _prepare_clusterer(self, random: np.random.RandomState) -> Any:
-        """Return a seeded copy of the clusterer that looks for no more clusters than there are distinct landmarks."""
+        """A seeded copy of the clusterer that looks for no more clusters than there are distinct landmarks."""
         clusterer = clone(self.clusterer)
         parameters = clusterer.get_params()
         changes: dict[str, Any] = {}
@@ -345,7 +310,7 @@ class Landmarks(Clustering):
         return clusterer.set_params(**changes)
 
     def _predicts_noise(self) -> bool:
-        """Return whether the clusterer can predict, and predicts noise for the landmarks that are noise."""
+        """Whether the clusterer can predict, and predicts noise for the landmarks that are noise."""
         if not hasattr(self.clusterer_, "predict"):
             return False
         noise = np.flatnonzero(self.landmark_labels_ == NOISE)
@@ -367,7 +332,7 @@ class Landmarks(Clustering):
 
 
 def count_distinct(X: Any, enough: int) -> int:
-    """Return the number of distinct rows, or `enough` once there are that many."""
+    """The number of distinct rows, or `enough` once there are that many."""
     seen: set[Any] = set()
     for row in X:
         dense = row.toarray() if sparse.issparse(row) else row

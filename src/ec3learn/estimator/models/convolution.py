@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..._checks import MissingExtraError, require_integer, require_number
+from ..._checks import MissingExtraError
 from ..._typing import Array
 from .base import ProbabilisticClassifier
 
@@ -66,13 +66,11 @@ class ConvolutionalNetwork(ProbabilisticClassifier):
     batch_size: int = 128
     random_state: Any = None
 
-    def _check(self) -> None:
+    def fit(self, X: Any, y: Any) -> ConvolutionalNetwork:
+        """Train the network."""
         require_cnn()
-        for name in ("n_filters", "kernel_size", "n_hidden", "max_epochs", "batch_size"):
-            require_integer(name, getattr(self, name), 1)
-        require_number("lr", self.lr, above=0)
-
-    def _fit(self, X: Array, codes: Array) -> None:
+        X, y = self._check_rows(X, y, reset=True)
+        codes = self._encode_classes(y)
         torch, skorch = (import_module(name) for name in NEEDS)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with (
@@ -91,6 +89,7 @@ class ConvolutionalNetwork(ProbabilisticClassifier):
                 train_split=None,
                 verbose=0,
             ).fit(X, codes.astype(np.int64))
+        return self
 
     def _predict_proba(self, X: Array) -> Array:
         torch = import_module("torch")

@@ -18,12 +18,13 @@ and predicting take time proportional to rows x features.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, softmax
 
-from ..._checks import InputError, is_number, require_number
+from ..._checks import require_number
 from ..._typing import Array
 from ..rows import check_weights
 from .base import ProbabilisticClassifier
@@ -45,15 +46,12 @@ class KernelNaiveBayes(ProbabilisticClassifier):
 
     Parameters
     ----------
-    bandwidth : "scott", "silverman", or float
+    bandwidth : "scott" or float
         Width of the kernel, as a multiple of the standard deviation of the feature in the class:
-        Scott's rule is n ** (-1/5), Silverman's (3 n / 4) ** (-1/5), where n is the number of rows
-        of the class. A number is the multiple itself.
+        Scott's rule is n ** (-1/5), where n is the number of rows of the class.
     smoothing : float
         Number of pseudo-rows, spread evenly over the values of the feature, added to each class.
         They also stabilise the standard deviation of small classes. 0 is the plain estimate.
-    priors : array of shape (n_classes,), or None
-        Probabilities of the classes; None takes the shares of rows.
 
     Attributes
     ----------
@@ -80,74 +78,46 @@ class KernelNaiveBayes(ProbabilisticClassifier):
 
     bandwidth: str | float = "scott"
     smoothing: float = 0.1
-    priors: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelNaiveBayes:
-        """Estimate the densities from rows, in which NaN is a missing value, their classes and their weights; return itself."""
-        self._check()
+        """Estimate the densities from rows, in which NaN is a missing value, and their classes."""
+        if self.bandwidth != "scott":
+            require_number("bandwidth", self.bandwidth, above=0)
+        require_number("smoothing", self.smoothing, least=0)
         X, y = self._check_rows(X, y, reset=True)
-        weight = check_weights(sample_weight, X)
+        weight = np.ones(len(X)) if sample_weight is None else check_weights(sample_weight, X)
         X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         codes = self._encode_classes(y)
         counts = np.bincount(codes, weights=weight)
-        self.class_prior_ = self._class_prior(counts)
+        self.class_prior_ = counts / counts.sum()
         shape = len(self.classes_), X.shape[1]
         self.bandwidth_, self.window_ = np.zeros(shape), np.zeros(X.shape[1])
         self._tables: list[list[_Table]] = []
         # Rows in the order of their classes, so that each class is a slice.
         order = np.argsort(codes, kind="stable")
         X, weight = X[order], weight[order]
-        ends = np.cumsum(np.bincount(codes))
-        slices = [
-            slice(end - size, end) for end, size in zip(ends, np.bincount(codes), strict=True)
-        ]
+        ends = [0, *np.cumsum(np.bincount(codes))]
+        slices = [slice(*pair) for pair in pairwise(ends)]
         for feature in range(X.shape[1]):
             self._tables.append(self._fit_feature(feature, X[:, feature], weight, slices))
         return self
 
     def _predict_proba(self, X: Array) -> Array:
-        with np.errstate(divide="ignore"):  # a prior may be 0
-            log_prior = np.log(self.class_prior_)
+        log_prior = np.log(self.class_prior_)
         joint = np.empty((len(X), len(self.classes_)))
         for start in range(0, len(X), ROWS_AT_ONCE):
             rows = slice(start, start + ROWS_AT_ONCE)
             joint[rows] = log_prior + self._log_likelihood(X[rows])
         return softmax(joint, axis=1)
 
-    def _check(self) -> None:
-        rule = isinstance(self.bandwidth, str) and self.bandwidth in ("scott", "silverman")
-        if not rule and not (is_number(self.bandwidth) and 0 < float(self.bandwidth) < np.inf):
-            raise InputError(
-                "bandwidth",
-                "must be 'scott', 'silverman' or a finite number > 0",
-                got=self.bandwidth,
-            )
-        require_number("smoothing", self.smoothing, least=0)
-
-    def _class_prior(self, counts: Array) -> Array:
-        if self.priors is None:
-            return counts / counts.sum()
-        priors = np.asarray(self.priors, dtype=float)
-        if priors.shape != counts.shape or (priors < 0).any() or not np.isclose(priors.sum(), 1):
-            raise InputError(
-                "priors", f"must hold {len(counts)} numbers >= 0 that sum to 1", got=self.priors
-            )
-        return priors
-
     def _multiple(self, n_rows: float) -> float:
-        """Return the bandwidth as a multiple of the standard deviation."""
-        if self.bandwidth == "scott":
-            return float(n_rows**-0.2)
-        return (
-            float((0.75 * n_rows) ** -0.2)
-            if self.bandwidth == "silverman"
-            else float(self.bandwidth)
-        )
+        """The bandwidth as a multiple of the standard deviation."""
+        return float(n_rows**-0.2) if self.bandwidth == "scott" else float(self.bandwidth)
 
     def _fit_feature(
         self, feature: int, values: Array, weight: Array, slices: list[slice]
     ) -> list[_Table]:
-        """Return one table per class; none if the feature is constant."""
+        """One table per class; none if the feature is constant."""
         there = ~np.isnan(values)
         distinct = np.unique(values[there])
         if len(distinct) < 2:
@@ -158,17 +128,17 @@ class KernelNaiveBayes(ProbabilisticClassifier):
         even = window / (spread + window)  # u
         tables = []
         for number, rows in enumerate(slices):
-            own, counts = values[rows][there[rows]], weight[rows][there[rows]]
+            inside, counts = values[rows][there[rows]], weight[rows][there[rows]]
             n_rows = counts.sum()
             total = n_rows + self.smoothing
-            variance = n_rows * weighted_variance(own, counts) if len(own) else 0.0
+            variance = n_rows * weighted_variance(inside, counts) if len(inside) else 0.0
             variance = (variance + self.smoothing * overall) / total if total else overall
             # Kernels much narrower than the window give the same answer, but need longer tables.
             width = max(
                 self._multiple(max(n_rows, 1)) * np.sqrt(variance), window / WINDOW_IN_BANDWIDTHS
             )
             self.bandwidth_[number, feature] = width
-            tables.append(_Table.of(own, counts, width, window, self.smoothing * even, total))
+            tables.append(_Table.of(inside, counts, width, window, self.smoothing * even, total))
         return tables
 
     def _log_likelihood(self, X: Array) -> Array:
@@ -186,7 +156,7 @@ class KernelNaiveBayes(ProbabilisticClassifier):
 
 
 def weighted_variance(values: Array, weight: Array) -> float:
-    """Return the weighted mean squared distance from the weighted mean."""
+    """The weighted mean squared distance from the weighted mean."""
     if not len(values):
         return 0.0
     scale = np.abs(values).max() or 1.0  # squares of huge numbers would overflow
@@ -230,7 +200,7 @@ class _Table:
         return cls(low, step, logs)
 
     def read(self, values: Array) -> Array:
-        """Return the log probabilities of the values, interpolated between the points."""
+        """The log probabilities of the values, interpolated between the points."""
         last = len(self.logs) - 1
         place = np.clip((values - self.low) / self.step, 0, last)
         at = np.minimum(place.astype(np.intp), last - 1)
