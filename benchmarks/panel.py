@@ -1,26 +1,31 @@
 """How right and how sure is the default, and what does each of its constants buy?
 
-    python benchmarks/panel.py [--groups crowds,juries,...] [--labels] [--without]
+    python benchmarks/panel.py [--groups crowds juries ...] [--without] [--labels] [--left-out]
 
 Prints the mean accuracy, log loss and calibration error of the default on sets of votes of several
 kinds: public crowds, small juries drawn from them, language models as judges at base rates from 5
-to 95 %, labels and probabilities of classifiers, and simulated crowds. `--without` sets each
-constant of the default to the value that switches it off and prints what is lost, with standard
-errors over sets; those that suggested a constant are left out of its line. `--labels` adds known
-labels to the judges and compares with three plain regressions. Groups that need the folders `crowd`
-and `judges` look for them in the folder that EC3LEARN_DATA names. An object whose tied classes
-include the truth counts as right by its share.
+to 95 %, labels and probabilities of classifiers, and simulated crowds.
+
+`--without` switches off one constant of the default after the other and prints what that costs,
+with standard errors over sources. `--labels` gives known labels to judges and models and compares
+with plain regressions. `--left-out` chooses the constants on half of the crowds and scores the
+other half. Groups that need the folders `crowd` and `judges` look for them in the folder that
+EC3LEARN_DATA names. An object whose tied classes include the truth counts as right by its share.
 """
 
 from __future__ import annotations
 
+import argparse
 import functools
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -37,10 +42,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 import ec3learn
 from ec3learn import Scale, Votes
+from ec3learn.algebra.membership import entries
+from ec3learn.methods import panel, regression
 
 FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[2] / "shared" / "data"))
 BASE_RATES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
 BINS = 10
+SHOWN = ("accuracy", "log loss", "calibration error")
 
 
 @dataclass
@@ -276,12 +284,189 @@ GROUPS: dict[str, Callable[[], Iterator[Case]]] = {
 }
 
 
+def solved(
+    votes: Votes, method: str = "auto", known: dict[int, object] | None = None
+) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ec3learn.solve(votes, known, method).proba
+
+
 def measured(cases: Iterator[Case], method: str = "auto") -> pd.DataFrame:
-    """Return how the default does on each case."""
+    """Means by source, so that each counts once."""
+    rows = [{"source": c.source, **scored(solved(c.votes, method), c.truth)} for c in cases]
+    return pd.DataFrame(rows).groupby("source", sort=False).mean()
+
+
+# ---- without one of its parts --------------------------------------------------------------------
+
+learned_with = panel._learned
+WITHOUT: dict[str, dict[str, object]] = {
+    "Dawid-Skene": {"_learned": lambda votes, _, *rest: learned_with(votes, 2, *rest)},
+    "EBCC": {"_learned": lambda votes, _, *rest: learned_with(votes, 1, *rest)},
+    "the plain vote (LEARNED = 1)": {"LEARNED": 1.0},
+    "caution with few voters (2 / J)": {"equal_voters": lambda _: 1e9},
+    "errors that the votes show (UNSEEN = 0)": {"UNSEEN": 0.0},
+    "errors that they do not show (1 / n)": {"effective_voters": lambda *_: 1e9},
+    "caution with rare classes (CLASS_OBJECTS)": {"CLASS_OBJECTS": 1e9},
+}
+WITHOUT_LABELS: dict[str, dict[str, object]] = {
+    "offsets (OFFSET_PRECISION)": {"OFFSET_PRECISION": 1e6},
+    "slope (SLOPE_PRECISION)": {"SLOPE_PRECISION": 1e6},
+    "votes (VOTE_PRECISION, LOOSE)": {"VOTE_PRECISION": 1e6, "LOOSE": 1e6},
+    "looser votes (LOOSE)": {"LOOSE": 30.0},
+}
+
+
+def changed(module: object, values: dict[str, object]) -> ExitStack:
+    stack = ExitStack()
+    for name, value in values.items():
+        stack.enter_context(patch.object(module, name, value))
+    return stack
+
+
+def difference(after: pd.DataFrame, before: pd.DataFrame) -> dict[str, str]:
+    """What is lost, with the standard error over sources."""
+    lost = after - before
+    errors = lost.std() / np.sqrt(len(lost))
+    return {name: f"{lost[name].mean():+.4f} +- {errors[name]:.4f}" for name in SHOWN}
+
+
+def ablation(names: list[str]) -> pd.DataFrame:
     rows = []
-    for case in cases:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            consensus = ec3learn.solve(case.votes, method=method)
-        rows.append({"source": case.source, **scored(consensus.proba, case.truth)})
+    for group in names:
+        whole = measured(GROUPS[group]())
+        for part, values in WITHOUT.items():
+            with changed(panel, values):
+                rows.append(
+                    {
+                        "without": part,
+                        "group": group,
+                        **difference(measured(GROUPS[group]()), whole),
+                    }
+                )
     return pd.DataFrame(rows)
+
+
+def left_out(draws: int = 50) -> pd.DataFrame:
+    """Scores on the half of the crowds that did not choose LEARNED and UNSEEN."""
+    found = {}
+    for learned, unseen in product((0.0, 0.5, 0.7, 0.85, 1.0), (0.0, 1.5, 3.0, 6.0)):
+        with changed(panel, {"LEARNED": learned, "UNSEEN": unseen}):
+            found[learned, unseen] = measured(crowds())
+    rng, rows, names = np.random.default_rng(0), [], found[0.85, 3.0].index
+    for _ in range(draws):
+        choosing = rng.permutation(names)[: len(names) // 2]
+        best = min(found, key=lambda key: found[key].loc[choosing, "log loss"].mean())
+        rows.append({"chosen": str(best), **found[best].drop(choosing).mean()})
+    return pd.DataFrame(rows)
+
+
+# ---- with known labels ---------------------------------------------------------------------------
+
+
+def columns_of(votes: Votes) -> np.ndarray:
+    """The votes as columns of numbers: standardised scores, or one column per voter and class."""
+    groups, columns = regression.vote_columns(votes)
+    table = (entries(votes)[:, groups] @ columns).toarray()
+    return table if votes.index is None else table[votes.index]
+
+
+def rivals(case: Case, base: np.ndarray, labelled: np.ndarray) -> dict[str, np.ndarray]:
+    """What three plain regressions make of the labels: of the answer without them, of the votes, of neither."""
+    truth, logs = case.truth[labelled], np.log(np.maximum(base, 1e-3))
+    shares = (np.bincount(truth, minlength=base.shape[1]) + 0.5) / (len(truth) + base.shape[1] / 2)
+    found = {"label shares alone": np.tile(shares, (len(base), 1))}
+    for name, table, freedom in (
+        ("intercept and slope", logs - logs.mean(axis=1, keepdims=True), 10.0),
+        ("ridge on the votes", columns_of(case.votes), 1.0),
+    ):
+        found[name] = found["label shares alone"].copy()
+        if len(np.unique(truth)) > 1:
+            model = LogisticRegression(C=freedom, max_iter=1000).fit(table[labelled], truth)
+            found[name][:, model.classes_] = model.predict_proba(table)
+    return found
+
+
+def with_labels(
+    cases: Iterator[Case], sizes: tuple[int, ...], changes: dict[str, object] | None = None
+) -> pd.DataFrame:
+    """Scores of the default and its rivals on the objects that are not labelled."""
+    rows = []
+    for number, case in enumerate(cases):
+        base = solved(case.votes)
+        for size in sizes:
+            rng = np.random.default_rng([number, size])
+            labelled = rng.choice(np.flatnonzero(case.truth >= 0), size, replace=False)
+            known = {int(i): case.votes.classes[case.truth[i]] for i in labelled}
+            with changed(regression, changes or {}):
+                answers = {"default": solved(case.votes, "auto", known)}
+            if changes is None:
+                answers |= rivals(case, base, labelled) | {"default, no labels": base}
+            rest = np.setdiff1d(np.arange(len(base)), labelled)
+            for method, proba in answers.items():
+                row = {"source": case.source, "labels": size, "method": method}
+                rows.append({**row, **scored(proba[rest], case.truth[rest])})
+    return pd.DataFrame(rows)
+
+
+def labels(draws: int) -> None:
+    """Print what known labels are worth to judges at each base rate, and to seven models."""
+    for title, cases, sizes in (
+        ("scores of 3, 5 and 12 judges", lambda: judged((3, 5, 12), draws, False), (30, 50, 200)),
+        ("verdicts", lambda: judged((3, 5, 12), 1, True), (30, 50, 200)),
+        ("labels of seven models", models_labels, (30, 100, 700)),
+    ):
+        usable = [case for case in cases() if len(case.truth) > 2 * sizes[-1]]
+        found = with_labels(iter(usable), sizes)
+        show(f"Known labels: {title}", found.pivot_table(SHOWN[:2], "labels", "method"))
+        if title != "labels of seven models":
+            rate = found["source"].str.split().str[0].rename("base rate")
+            show("by base rate", found.pivot_table(SHOWN[:2], rate, "method", sort=False))
+        cells = found.pivot_table(SHOWN[:2], ["source", "labels"], "method")
+        others = ["intercept and slope", "ridge on the votes", "label shares alone"]
+        behind = cells["accuracy"][others].max(axis=1) - cells["accuracy"]["default"]
+        more = cells["log loss"]["default"] - cells["log loss"][others].min(axis=1)
+        print(
+            f"{len(cells)} cells: behind the best rival by more than .01 of accuracy in "
+            f"{(behind > 0.01).sum()}, by more than .02 of log loss in {(more > 0.02).sum()}\n"
+        )
+        whole = found[found["method"] == "default"].set_index(["source", "labels"])[list(SHOWN)]
+        rows = []
+        for part, values in WITHOUT_LABELS.items():
+            less = with_labels(iter(usable), sizes, values).set_index(["source", "labels"])
+            lost = (less[list(SHOWN)] - whole).groupby("source").mean()
+            rows.append({"without": part, **difference(lost, lost * 0)})
+        show("without", pd.DataFrame(rows).set_index("without"))
+
+
+def show(title: str, table: pd.DataFrame) -> None:
+    print(title, table.round(3).to_string(), sep="\n", end="\n\n", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=list(GROUPS))
+    parser.add_argument("--method", default="auto", help="another method than the default")
+    parser.add_argument("--draws", type=int, default=2, help="of judges, with --labels")
+    for flag in ("--without", "--labels", "--left-out"):
+        parser.add_argument(flag, action="store_true")
+    asked = parser.parse_args()
+    if asked.labels:
+        labels(asked.draws)
+    if asked.left_out:
+        chosen = left_out()
+        show("Chosen on seven crowds, scored on seven others", chosen.mean(numeric_only=True))
+        show("chosen", chosen["chosen"].value_counts())
+    if asked.without:
+        show("What is lost without", ablation(asked.groups).set_index(["without", "group"]))
+    if not (asked.labels or asked.left_out or asked.without):
+        for group in asked.groups:
+            found = measured(GROUPS[group](), asked.method)
+            found.loc["mean"] = found.mean()
+            show(group, found if group in ("crowds", "scores", "verdicts") else found.tail(1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

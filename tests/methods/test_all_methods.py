@@ -779,9 +779,7 @@ def test_confusion_matrices_that_would_fill_the_memory_are_refused(name, many_cl
 
 
 def test_the_default_says_why_it_takes_the_weighted_vote_for_very_many_classes(many_classes):
-    wanted = (
-        "The weighted vote was taken, because so many voters and classes leave no memory for EBCC."
-    )
+    wanted = "The weighted vote was taken, because so many voters and classes fill the memory."
     assert wanted in map(str, quietly("auto", many_classes).notes)
 
 

@@ -272,7 +272,7 @@ METHODS: dict[str, Callable[..., Method]] = (
 WHAT = {  # for methods that are one class with different parameters
     "ec3": "Combine classifiers and clusterings by EC3: every group counts by its size",
     "iec3": "Combine classifiers and clusterings by iEC3: sizes are divided out, so that small groups and rare classes count",
-    "auto": "Take the mean of EBCC and a weighted vote, and use clusterings too where there are some",
+    "auto": "Take the mean of several methods, and use clusterings too where there are some",
     "dawid-skene": "Combine voters by Dawid-Skene: estimate the true classes and each voter's confusion matrix",
     "dawid-skene-one-coin": "Combine voters by Dawid-Skene with one number per voter: how often it is right, whatever the class",
 }

@@ -1,15 +1,16 @@
-"""The default: the mean of two methods that fail in different ways, corrected by known labels.
+"""The default: the mean of methods that fail in different ways, corrected by known labels.
 
-EBCC learns how each voter errs. It is far too sure where voters err together, which their votes do
-not show. In a weighted vote each voter has one number. It cannot mend a bias, and is seldom too
-sure. Their mean is right as often as the better of them, and about as sure as it is right:
+Dawid-Skene and EBCC learn how each voter errs. They are far too sure where voters err together. The
+plain vote learns nothing of the voters, and is seldom too sure. Their mean is right as often as the
+best of them, and about as sure as it is right:
 
-    P_i = a E_i^(1 / T_i) + (1 - a) W_i      a = (1 - 1 / J) / 2      T_i = 1 + (n_i - 1) rho
-    W_ik = (sum_j w_j y_ijk + 1 / K) / (sum_j w_j + 1)
+    P_i = a mean(D_i^(1 / T_i), E_i^(1 / T_i)) + (1 - a) V_i      a = .85 (1 - 2 / J)
+    V_ik = (sum_j y_ijk + 1 / K) / (n_i + 1)                      T_i = 1 + (n_i - 1) (1 / n + 3 r)
 
-E is the answer of EBCC and W the weighted vote. n_i votes of voters whose errors correlate by rho
-are worth n_i / T_i independent ones. J voters judge each other: the fewer they are, the less do
-they show, so E counts less and the weights w_j differ less from 1.
+D is the answer of Dawid-Skene, E that of EBCC and V the vote, with one vote of ignorance. n_i votes
+are worth n_i / T_i independent ones. That is about half where the errors of voters do not seem to
+correlate, and less where they do (r); n is the mean number of votes per object. J voters judge each
+other. Of two none is known to be better, so the vote decides.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputTypeError, require_choice
-from .._text import listed
+from .._text import listed, some
 from .._typing import Array
 from ..algebra.em import MOST_CONFUSIONS, n_confusions
 from ..algebra.linear import normalised
 from ..algebra.membership import membership
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, tempered
 from ..answer.notes import CALIBRATION, CHOICE, Note
-from ..answer.rule import KnownLabels, Rule
+from ..answer.rule import KnownLabels
+from ..diagnosis.correlation import effective_voters, error_correlation, shows_correlation
 from ..votes import (
     Votes,
     as_class_votes,
@@ -44,32 +46,27 @@ from ..votes import (
 from .base import Answer, Method, method_of
 from .class_prior import require_class_prior, with_class_shares
 from .crowds import EBCC
+from .dawid_skene import DawidSkene
 from .ec3.ec3 import EC3
 from .regression import taught
 from .voting import NO_VOTE, WeightedVote, weighted_answer
 from .weights import relative_weights, votes_per_voter
 
-USUAL = 0.2  # correlation of the errors of people who each saw some of the objects
-ALIKE = 3.0  # rho is at least 3 / (J - 1): up to four voters are worth no more than one
-CLASS_OBJECTS = (
-    100  # the mean votes count as many objects in what is thought of the classes' shares
-)
-TO_GROUPS = (
-    0.5,
-    0.0,
-    0.5,
-    0.0,
-)  # alpha, beta, gamma and delta of EC3 towards the answer from votes
+LEARNED = 0.85  # share of the answers that learn how each voter errs, where voters are many
+UNSEEN = 3.0  # errors that voters share correlate by three times what their votes show of it
+CLASS_OBJECTS = 100  # the mean votes count as so many objects in what is thought of the classes
+TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta of EC3 towards the answer from votes
 
 
 @dataclass(eq=False, repr=False)
 class Panel(Method):
     """Take the mean of the class probabilities of several methods; the default of `solve`.
 
-    By default these are `EBCC`, made less sure by how much the voters' errors seem to correlate,
-    and a weighted vote. Each object's votes count as they are: labels, probabilities, or answers on
-    a scale. Known labels have no part in that. One regression learns from them how to correct the
-    answer, so that a few shift it and make it more or less sure, and many weigh the votes anew.
+    By default these are `EBCC` and `DawidSkene`, made less sure by how much the voters' errors seem
+    to correlate, and the plain vote. Each object's votes count as they are: labels, probabilities,
+    or answers on a scale. Known labels have no part in that. One regression learns from them how to
+    correct the answer, so that a few shift it and make it more or less sure, and many weigh the
+    votes anew.
 
     Weights of voters count in the answer, not in what is learned of voters, and only their ratios
     matter. A voter of weight 2 is believed twice as much; a copy of it would also seem to confirm
@@ -80,8 +77,9 @@ class Panel(Method):
     members : "default", or a sequence of methods or their names
         Whose mean is taken.
     clusterings : "join" or "ignore"
-        "join" takes the mean of two answers where there are clusterings: that from the votes, and
-        that of EC3 towards it, in which objects are pulled to their groups.
+        "join" takes the mean of three answers where there are clusterings: that from the votes,
+        that of EC3 towards it, in which objects are pulled to their groups, and that of Dawid-Skene
+        with the clusterings as voters. The last is left out where votes are probabilities.
     class_prior : dict of class -> share
         Shares of the classes that are known otherwise. The answer gets them on average.
 
@@ -130,16 +128,12 @@ class Panel(Method):
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         answer = self._from_votes(votes)
         if self.clusterings == "join" and has_clusterings(votes):
-            refined = EC3(*TO_GROUPS, towards=_Solved(answer)).answer(votes, None)
-            pulled = "The clusterings count: half of the answer is that of EC3, in which objects are pulled to their groups."
-            notes = (*answer.notes, Note(CHOICE, pulled))
-            answer = _mean({"votes": answer, "EC3 towards the votes": refined}, votes, notes)
-        answer = answer if known is None else taught(answer, votes, known)
-        return (
-            answer
-            if self.class_prior is None
-            else with_class_shares(answer, votes, self.class_prior, known)
-        )
+            answer = _joined(answer, votes)
+        if known is not None:
+            answer = taught(answer, votes, known)
+        if self.class_prior is not None:
+            answer = with_class_shares(answer, votes, self.class_prior, known)
+        return answer
 
     def _from_votes(self, votes: Votes) -> Answer:
         """Return the answer without labels; without clusterings far fewer rows may differ."""
@@ -149,7 +143,8 @@ class Panel(Method):
             answer = default_answer(voters)
         else:
             members = {
-                f"{m}": method.answer(voters, None) for m, method in enumerate(self._given(), 1)
+                f"{method.title} {m}": method.answer(voters, None)
+                for m, method in enumerate(self._given(), 1)
             }
             names = listed([method.title for method in self._given()])
             answer = _mean(members, voters, (Note(CHOICE, f"The answer is the mean of {names}."),))
@@ -171,27 +166,52 @@ class _Solved(Method):
         return self.found
 
 
+def _joined(answer: Answer, votes: Votes) -> Answer:
+    """The mean of the answer from votes and of answers in which the clusterings count."""
+    answers = {
+        "votes": answer,
+        "EC3 towards the votes": EC3(*TO_GROUPS, towards=_Solved(answer)).answer(votes, None),
+    }
+    if not are_mostly_soft(votes):  # clusters add less than probabilities know already
+        by_clusters = DawidSkene(clusterings="voters").answer(votes, None)
+        answers["Dawid-Skene with clusterings"] = by_clusters
+    text = f"The clusterings count, so the mean of {len(answers)} answers was taken: "
+    text += f"{some(list(answers))}."
+    return _mean(answers, votes, (*answer.notes, Note(CHOICE, text)))
+
+
 def default_answer(votes: Votes) -> Answer:
-    """Return the mean of EBCC and a weighted vote."""
+    """The mean of the plain vote, Dawid-Skene and EBCC."""
     if votes.n_classes < 2 or n_confusions(votes) > MOST_CONFUSIONS:
-        why = "The weighted vote was taken, because so many voters and classes leave no memory for EBCC."
-        return replace(
-            _agreement_vote(votes), notes=() if votes.n_classes < 2 else (Note(CHOICE, why),)
-        )
-    soft, n_voters = are_mostly_soft(votes), equal_voters(votes)
-    weighted = _weighted_vote(votes, n_voters, soft)
-    learned = _learned(votes, n_voters, soft)
-    given = "probabilities" if soft else "votes"
-    text = f"You gave {given}, so the mean of two methods was taken: EBCC and a weighted vote."
+        return _agreement_vote(votes)
+    soft = are_mostly_soft(votes)
+    answers = {"the plain vote": _plain_vote(votes, soft)}
+    share = LEARNED * max(1 - 2 / equal_voters(votes), 0.0)
+    correlation = 0.0
+    if share > 0:
+        correlation = assumed_correlation(votes)
+        answers["Dawid-Skene"] = _learned(votes, 1, correlation, soft)
+        answers["EBCC"] = _learned(votes, 2, correlation, soft)
+    shares = np.array([1 - share, share / 2, share / 2])[: len(answers)]
+    return _mean(answers, votes, _notes(votes, answers, correlation, soft), shares)
+
+
+def _notes(
+    votes: Votes, answers: Mapping[str, Answer], correlation: float, soft: bool
+) -> tuple[Note, ...]:
+    """Who answered, how sure the answer is and why, and what would help."""
+    who = f"the mean of {len(answers)} methods was taken: {some(list(answers))}"
+    if len(answers) == 1:
+        who = "the plain vote was taken, because one or two voters show little of each other"
     noun = voter_noun(votes.models, votes.stores.sparse is not None)
-    sure = f"Confidence was lowered, because {noun} usually share some mistakes."
-    if n_voters < 2:
-        sure = "Confidence rests on one voter."
+    seems = "seem to" if correlation > 2 / max(effective_voters(votes, 0.0), 1.0) else "usually"
+    sure = f"Confidence was lowered, because {noun}s {seems} share some mistakes."
+    if len(answers) == 1 and soft:
+        sure = "Confidence is that of the probabilities."
     help = "30 known labels, drawn at random, would calibrate it."
-    notes = Note(CHOICE, text), Note(CALIBRATION, f"{sure} {help}")
-    share = (1 - 1 / n_voters) / 2
-    return _mean(
-        {"EBCC": learned, "weighted vote": weighted}, votes, notes, np.array([share, 1 - share])
+    return (
+        Note(CHOICE, f"You gave only {'probabilities' if soft else 'votes'}, so {who}."),
+        Note(CALIBRATION, f"{sure} {help}"),
     )
 
 
@@ -201,7 +221,7 @@ def _mean(
     notes: tuple[Note, ...],
     shares: Array | None = None,
 ) -> Answer:
-    """Return the mean of some answers."""
+    """The mean of the answers, each by its share."""
     for name, answer in answers.items():
         if not answer.converged:
             warnings.warn(f"{name} stopped before it converged.", ConvergenceWarning, stacklevel=6)
@@ -215,64 +235,49 @@ def _mean(
     return Answer(proba, unanswered, rule, n_iter=n_iter, notes=notes, lacking=NO_VOTE)
 
 
-# ---- the two members -----------------------------------------------------------------------------
+# ---- the members ---------------------------------------------------------------------------------
 
 
 def equal_voters(votes: Votes) -> float:
-    """Return how many voters there would be if each had as many votes: those with few votes hardly count."""
+    """How many voters there would be if each had as many votes: few votes hardly count."""
     cast = votes_per_voter(votes) * (votes.weights > 0)
     cast = cast / max(float(cast.max()), 1e-300)
     return max(float(cast.sum()) ** 2 / max(float(cast @ cast), 1e-300), 1.0)
 
 
-def _learned(votes: Votes, n_voters: float, soft: bool) -> Answer:
-    """Return EBCC's answer from labels, made less sure."""
+def assumed_correlation(votes: Votes) -> float:
+    """How much the errors of voters are thought to correlate; fewer than four do not show it."""
+    if not shows_correlation(votes):
+        return 1.0
+    n_votes = effective_voters(votes, 0.0)  # per object
+    return min(1 / max(n_votes, 1.0) + UNSEEN * max(error_correlation(votes), 0.0), 1.0)
+
+
+def _learned(votes: Votes, subtypes: int, correlation: float, soft: bool) -> Answer:
+    """The answer of EBCC, or with one subtype of Dawid-Skene, from labels, made less sure."""
     fewer = without_clusterings(hardened(votes)) if soft else None  # labels are alike more often
     labels, row = (hardened(votes) if soft else votes, None) if fewer is None else fewer
-    n_objects = max(float(votes.counts.sum()), 1.0)
-    found = EBCC(prior="learned", class_votes=min(1.0, CLASS_OBJECTS / n_objects)).answer(
-        labels, None
+    class_votes = min(1.0, CLASS_OBJECTS / max(float(votes.counts.sum()), 1.0))
+    answer = EBCC(subtypes, prior="learned", class_votes=class_votes).answer(labels, None)
+    assert isinstance(answer.rule, SubtypeRule)
+    rule = replace(answer.rule, correlation=correlation, hard_votes=soft)
+    groups, takes_part = membership(labels), np.zeros(labels.models.n_groups)
+    takes_part[rule.groups] = 1.0
+    n_votes = groups.gather(takes_part[groups.order])
+    proba, unanswered = (
+        normalised(tempered(answer.proba.T, n_votes, correlation).T),
+        answer.unanswered,
     )
-    assert isinstance(found.rule, SubtypeRule)
-    correlation = min(max(USUAL, ALIKE / max(n_voters - 1, 1.0)), 1.0)
-    rule = replace(found.rule, correlation=correlation, hard_votes=soft)
-    groups = membership(labels)
-    speaking = np.zeros(labels.models.n_groups)
-    speaking[found.rule.groups] = 1.0
-    n_votes = groups.gather(speaking[groups.order])
-    proba = normalised(tempered(found.proba.T, n_votes, correlation).T)
-    unanswered = found.unanswered
     if row is not None:
         proba, unanswered = proba[row], unanswered[row]
-    return replace(found, proba=proba, unanswered=unanswered, rule=rule)
+    return replace(answer, proba=proba, unanswered=unanswered, rule=rule)
 
 
-def _weighted_vote(votes: Votes, n_voters: float, soft: bool) -> Answer:
-    """Return the vote with weights learned from agreement, and one vote of ignorance beside labels."""
-    given, found = relative_weights(votes), _agreement_vote(votes)
-    assert found.weights is not None
-    cast = votes_per_voter(votes) * (given > 0)
-    learned = np.divide(found.weights, given, out=np.zeros(len(given)), where=given > 0)
-    learned = learned * cast.sum() / max(float(cast @ learned), 1e-300)
-    weights = given * (1 + (learned - 1) * max(1 - 2 / n_voters, 0.0)) * votes.models.is_voter
-    rule = _vote_rule(votes, weights, soft)
-    return Answer(*rule.answers(membership(votes)), rule, weights=weights, lacking=NO_VOTE)
-
-
-def _agreement_vote(votes: Votes) -> Answer:
-    """Return the vote whose weights are learned from agreement."""
-    labels = replace(
-        as_class_votes(votes) if has_graders(votes) else votes, weights=relative_weights(votes)
-    )
-    rounds = WeightedVote.reweight_rounds
-    return weighted_answer(
-        "agreement", labels, np.ones(len(votes.models)), None, rounds, judge=False
-    )
-
-
-def _vote_rule(votes: Votes, weights: Array, soft: bool) -> Rule:
-    speaking = np.flatnonzero((votes.models.is_voter & (weights > 0))[votes.models.group_model])
-    weight, n_classes = weights[votes.models.group_model[speaking]][:, None], votes.n_classes
+def _plain_vote(votes: Votes, soft: bool) -> Answer:
+    """The mean vote, by the weights of voters, with one vote of ignorance beside labels."""
+    weights, models = relative_weights(votes) * votes.models.is_voter, votes.models.group_model
+    speaking = np.flatnonzero(weights[models] > 0)
+    weight, n_classes = weights[models[speaking]][:, None], votes.n_classes
     table = np.hstack(
         [weight * group_meaning(votes)[speaking].toarray(), np.repeat(weight, n_classes, axis=1)]
     )
@@ -280,14 +285,27 @@ def _vote_rule(votes: Votes, weights: Array, soft: bool) -> Rule:
     ignorance = 1e-9 if soft else 1.0  # a probability says itself how unsure it is
     worth = None if votes.prior is None else np.full(n_classes, votes.prior.learned.weight)
     rule = PrecisionRule(speaking, table, even, even, ignorance, worth)
-    mean, unanswered = rule.answers(membership(votes))
-    if unanswered.all():
-        return rule
-    return replace(rule, fallback=normalised((votes.counts * ~unanswered) @ mean))
+    proba, unanswered = rule.answers(membership(votes))
+    if not unanswered.all():
+        fallback = normalised((votes.counts * ~unanswered) @ proba)
+        proba[unanswered], rule = fallback, replace(rule, fallback=fallback)
+    return Answer(proba, unanswered, rule, weights=weights, lacking=NO_VOTE)
+
+
+def _agreement_vote(votes: Votes) -> Answer:
+    """The vote weighted by agreement, where confusion matrices would not fit into memory."""
+    labels = as_class_votes(votes) if has_graders(votes) else votes
+    labels = replace(labels, weights=relative_weights(votes))
+    even, rounds = np.ones(len(votes.models)), WeightedVote.reweight_rounds
+    answer = weighted_answer("agreement", labels, even, None, rounds, judge=False)
+    if votes.n_classes < 2:
+        return answer
+    why = "The weighted vote was taken, because so many voters and classes fill the memory."
+    return replace(answer, notes=(Note(CHOICE, why),))
 
 
 def are_mostly_soft(votes: Votes) -> bool:
-    """Return whether at least half of the votes are probabilities; votes repeated by a voter are few."""
+    """Whether at least half of the votes are probabilities; votes repeated by a voter are few."""
     if votes.stores.soft is None:
         return False
     n_soft = 0.0

@@ -4,7 +4,8 @@
 
 z is the answer without labels and x the votes. All numbers have normal priors: b near 0, s near 1
 and w near 0. So few labels shift the answer and make it more or less sure, and many labels weigh
-the votes anew, as stacking does.
+the votes anew, as stacking does. The w are let further from 0 where this clearly predicts labels
+better that were hidden.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ from ..votes import Votes, n_alike
 from ..votes.prior import log_shares
 from .base import Answer
 
-# What is thought before a label is seen: b is N(0, 1), s is N(1, 1), w is N(0, 1/10).
-OFFSET_PRECISION, SLOPE_PRECISION, VOTE_PRECISION = 1.0, 1.0, 10.0
+# What is thought before a label is seen: b is N(0, 1), s is N(1, 1/3), w is N(0, 1/30).
+OFFSET_PRECISION, SLOPE_PRECISION, VOTE_PRECISION = 1.0, 3.0, 30.0
+LOOSE = 3.0  # the precision of w where the votes have much to add, as models of unequal skill do
+TINY = 1e-6  # variance of a voter who always says the same
 FOLDS = 5  # in which labels are hidden to judge what they teach
-CLEARLY = 2.0  # standard errors
+CLEARLY = 5.0  # nats by which hidden labels are predicted better in all
 
 
 def taught(answer: Answer, votes: Votes, known: KnownLabels) -> Answer:
@@ -45,11 +48,16 @@ def taught(answer: Answer, votes: Votes, known: KnownLabels) -> Answer:
     groups, columns = vote_columns(votes)
     lesson = Lesson(logs[rows], entries(votes)[rows][:, groups] @ columns, known.codes[rows])
     weights = votes.counts[rows]
-    offsets, slope, loads = lesson.learn(weights)
+    number = n_alike(votes)[rows]
+    precision, losses = VOTE_PRECISION, lesson.held_out(weights, number, VOTE_PRECISION)
+    freer = lesson.held_out(weights, number, LOOSE)
+    if weights @ (losses - freer) > CLEARLY:
+        precision, losses = LOOSE, freer
+    offsets, slope, loads = lesson.learn(weights, precision)
     fallback = softmax(offsets + slope * log_shares(answer.rule.fallback))
     rule = RegressionRule(answer.rule, fallback, offsets, slope, groups, columns @ loads)
     earlier = tuple(note for note in answer.notes if note.kind != CALIBRATION)
-    notes = (*earlier, *lesson.notes(weights, n_alike(votes)[rows]))
+    notes = (*earlier, *lesson.notes(weights, losses))
     return replace(corrected(answer, rule, votes, known), notes=notes)
 
 
@@ -66,25 +74,25 @@ def corrected(
 
 
 def vote_columns(votes: Votes) -> tuple[Array, sparse.csr_array]:
-    """Return the groups of voters, and how they make the columns of the regression, groups x columns.
+    """The groups of voters, and how they make the columns of the regression, groups x columns.
 
-    A label is a column of zeros and ones, a probability or a score one that varies by 1.
+    A label is a column of zeros and ones; probabilities and scores are columns that vary by 1.
     """
     groups = np.flatnonzero((votes.models.is_voter & (votes.weights > 0))[votes.models.group_model])
-    matrix = entries(votes)[:, groups]
-    column, value = np.arange(len(groups)), np.ones(len(groups))
+    matrix, column, value = entries(votes)[:, groups], np.arange(len(groups)), np.ones(len(groups))
+    mass, squares = votes.counts @ matrix, votes.counts @ matrix.power(2)
     owner = votes.models.group_model[groups]
     for m in np.unique(owner):
         own, positions = np.flatnonzero(owner == m), votes.models[m].positions
-        shares = matrix[:, own]
-        if positions is not None:
+        total = max(float(mass[own].sum()), 1e-300)
+        if positions is None and squares[own].sum() < mass[own].sum():
+            spread = np.mean(squares[own] / total - (mass[own] / total) ** 2)
+            value[own] = 1 / np.sqrt(max(float(spread), TINY))
+        elif positions is not None:
             place = np.nan_to_num(positions, nan=np.nanmean(positions))
-            mass = votes.counts @ shares
-            mean = mass @ place / max(mass.sum(), 1e-300)
-            spread = np.sqrt(mass @ (place - mean) ** 2 / max(mass.sum(), 1e-300))
-            column[own], value[own] = own[0], (place - mean) / max(spread, 1e-9)
-        elif (shares.data != 1).any():
-            value[own] = 1 / max(float(np.sqrt(np.mean(shares.toarray().var(axis=0)))), 1e-9)
+            place = place - mass[own] @ place / total
+            column[own] = own[0]
+            value[own] = place / np.sqrt(max(float(mass[own] @ place**2) / total, TINY))
     return groups, sparse.csr_array(
         (value, (np.arange(len(groups)), column)), shape=(len(groups),) * 2
     )
@@ -99,12 +107,12 @@ class Lesson:
         self.votes, self.n_columns = sparse.csr_array(votes[:, self.used]), votes.shape[1]
         self.truth = np.eye(logs.shape[1])[codes]
 
-    def learn(self, weights: Array) -> tuple[Array, float, Array]:
-        """Return b, s and w, columns x classes, where each row counts as often as its weight says."""
+    def learn(self, weights: Array, vote_precision: float) -> tuple[Array, float, Array]:
+        """b, s and w, columns x classes, where each row counts as often as its weight says."""
         n_classes, n_used = self.logs.shape[1], len(self.used)
         centre = np.r_[np.zeros(n_classes), 1.0, np.zeros(n_used * n_classes)]
         sizes = (n_classes, 1, n_used * n_classes)
-        precision = np.repeat([OFFSET_PRECISION, SLOPE_PRECISION, VOTE_PRECISION], sizes)
+        precision = np.repeat([OFFSET_PRECISION, SLOPE_PRECISION, vote_precision], sizes)
         by_column = self.votes.T.tocsr()
 
         def cost(numbers: Array) -> tuple[float, Array]:
@@ -125,42 +133,40 @@ class Lesson:
         loads[self.used] = own
         return offsets, slope, loads
 
-    def notes(self, weights: Array, n_alike: Array) -> list[Note]:
-        """Return what the labels say of the answer: whether they contradict it, and how much they improved it."""
-        total, right = (
-            weights.sum(),
-            self.truth[np.arange(len(self.logs)), self.logs.argmax(axis=1)],
-        )
-        before, after = self._held_out(weights, n_alike)
-        labels = count(round(float(total)), "known label")
-        text = (
-            f"{labels} corrected the answer: cross-validated log loss {weights @ after / total:.3f}, "
-            f"{weights @ before / total:.3f} without them."
-        )
-        found = [Note(CALIBRATION, text)]
-        named = np.eye(self.logs.shape[1])[self.logs.argmax(axis=1)]
-        by_chance = float((weights @ self.truth) @ (weights @ named) / total**2)
-        agreed = float(weights @ right / total)
-        if agreed < by_chance - CLEARLY * np.sqrt(by_chance * (1 - by_chance) / total):
-            text = (
-                f"The known labels contradict the votes: they agree with {percent(agreed)} of the answers made without "
-                f"labels, and would with {percent(by_chance)} by chance. Check whether labels or votes are reversed."
-            )
-            found.append(Note(CONTRADICTION, text))
-        return found
-
-    def _held_out(self, weights: Array, n_alike: Array) -> tuple[Array, Array]:
-        """Return the mean log loss of each row without labels, and with the labels of the other folds."""
+    def held_out(self, weights: Array, n_alike: Array, vote_precision: float) -> Array:
+        """The mean log loss of the objects of each row, by what the labels of other folds teach."""
         number, rows = n_alike.round().astype(np.int64), np.arange(len(self.codes))
-        first, after = np.cumsum(number) - number, np.zeros(len(rows))
+        first, loss = np.cumsum(number) - number, np.zeros(len(rows))
         for fold in range(FOLDS):
             # Of the objects of a row, numbered on from those of the row before, every fifth is in
             # the fold.
             hidden = number // FOLDS + ((fold - first) % FOLDS < number % FOLDS)
             share = hidden / np.maximum(number, 1)
-            offsets, slope, loads = self.learn(weights * (1 - share))
-            after -= share * self._log_proba(offsets, slope, loads[self.used])[rows, self.codes]
-        return -log_softmax(self.logs, axis=1)[rows, self.codes], after
+            offsets, slope, loads = self.learn(weights * (1 - share), vote_precision)
+            fit = self._log_proba(offsets, slope, loads[self.used])
+            loss -= share * fit[rows, self.codes]
+        return loss
+
+    def notes(self, weights: Array, after: Array) -> list[Note]:
+        """What the labels say of the answer: by how much they improve it, and if they contradict it."""
+        total, rows = weights.sum(), np.arange(len(self.logs))
+        before = -log_softmax(self.logs, axis=1)[rows, self.codes]
+        text = (
+            f"{count(round(float(total)), 'known label')} corrected the answer: cross-validated "
+            f"log loss {weights @ after / total:.3f}, {weights @ before / total:.3f} without them."
+        )
+        found = [Note(CALIBRATION, text)]
+        named = np.eye(self.logs.shape[1])[self.logs.argmax(axis=1)]
+        agreed = float(weights @ (named * self.truth).sum(axis=1) / total)
+        by_chance = float((weights @ self.truth) @ (weights @ named) / total**2)
+        if agreed < by_chance - 2 * np.sqrt(by_chance * (1 - by_chance) / total):
+            text = (
+                f"The known labels contradict the votes: they agree with {percent(agreed)} of the "
+                f"answers made without labels, and would with {percent(by_chance)} by chance. "
+                "Check whether labels or votes are reversed."
+            )
+            found.append(Note(CONTRADICTION, text))
+        return found
 
     def _log_proba(self, offsets: Array, slope: float, loads: Array) -> Array:
         return log_softmax(offsets + slope * self.logs + self.votes @ loads, axis=1)

@@ -30,7 +30,7 @@ def solve(
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         Labels of a few objects.
     method : str or method
-        By default `Panel`, a mean of two methods. A name in `METHODS`, or a method with parameters
+        By default `Panel`, a mean of several methods. A name in `METHODS`, or a method with parameters
         of your own.
     prior : table with one row per object and one column per class, or dict of object -> row
         Class probabilities that the object's own votes had no part in, such as those of a
