@@ -24,7 +24,7 @@ from ec3learn._text import UNSHOWN
 from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
 from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
-from ec3learn.diagnosis import alpha, effective_voters, error_correlation, kappas
+from ec3learn.diagnosis import agreement, effective_voters, error_correlation, kappas
 from ec3learn.tables.reading import MEMORY, workspace
 
 ROOT = Path(__file__).parents[2]
@@ -1445,7 +1445,7 @@ def test_agreement_is_that_of_the_library(folder, run):
     found = json.loads(printed)
     frame = pl.read_csv("votes.csv")
     votes = votes_from(frame, **{"classifiers": ALL_VOTERS["classifiers"]})
-    assert found["measures"][0]["value"] == pytest.approx(alpha(votes))
+    assert found["measures"][0]["value"] == pytest.approx(agreement(votes, draws=0)["value"][0])
     assert found["pairs"] == list(kappas(votes).rows())
     assert found["known"] == list(kappas(votes, frame["gold"].to_list()).rows())
     correlation = error_correlation(votes, frame["gold"].to_list())

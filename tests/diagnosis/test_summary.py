@@ -21,9 +21,10 @@ from ec3learn.answer.notes import (
     Note,
 )
 from ec3learn.consensus import changed
-from ec3learn.diagnosis import close_calls, majority, summarise
-from ec3learn.diagnosis.metrics import changed_rows, object_weights, row_weights
-from ec3learn.diagnosis.summary import two_voter_notes
+from ec3learn.diagnosis.contested import close_calls
+from ec3learn.diagnosis.metrics import changed_rows, majority, object_weights, row_weights
+from ec3learn.diagnosis.summary import summarise
+from ec3learn.diagnosis.warnings import two_voter_notes
 
 SAID = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}
 
@@ -126,7 +127,7 @@ def test_the_notes_of_a_consensus_are_those_of_its_summary(method):
 
 def test_notes_are_diagnosed_once_and_only_if_asked_for(monkeypatch):
     calls = []
-    monkeypatch.setattr("ec3learn.diagnosis.summary.bias_of", calls.append)
+    monkeypatch.setattr("ec3learn.diagnosis.warnings.bias_of", calls.append)
     consensus = MajorityVote().solve(judges())
     assert not calls
     assert consensus.notes is consensus.notes

@@ -356,9 +356,9 @@ def test_the_majority_vote_to_compare_with_has_no_part_in_the_prior(crowd):
     consensus = ec3learn.solve(
         votes, prior=informed(truth), known={i: int(truth[i]) for i in range(60)}
     )
-    plain = ec3learn.diagnosis.majority(MajorityVote().solve(votes))
+    plain = ec3learn.diagnosis.metrics.majority(MajorityVote().solve(votes))
     assert_allclose(
-        consensus.solution.expand(ec3learn.diagnosis.majority(consensus).proba),
+        consensus.solution.expand(ec3learn.diagnosis.metrics.majority(consensus).proba),
         MajorityVote().solve(votes).proba,
     )
     assert plain is not None

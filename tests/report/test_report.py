@@ -34,7 +34,7 @@ from ec3learn import (
 from ec3learn.answer.notes import CALIBRATION
 from ec3learn.consensus import changed
 from ec3learn.demo import demo_votes
-from ec3learn.diagnosis import alpha, error_correlation
+from ec3learn.diagnosis import agreement, error_correlation
 from ec3learn.report import page
 from ec3learn.report.facts import code_of, facts_of
 from ec3learn.report.models import FOLDED_FROM
@@ -326,7 +326,9 @@ def test_the_section_on_trust_has_what_the_diagnosis_says():
     assert trust["ask"] == list(consensus.ask(50).rows())
     assert trust["estimates"] == list(consensus.estimate(None, rest).rows())
     assert trust["correlation"] == error_correlation(consensus.solution.votes, rest)
-    assert trust["agreement"][0]["value"] == pytest.approx(alpha(consensus.solution.votes))
+    assert trust["agreement"][0]["value"] == pytest.approx(
+        agreement(consensus.solution.votes, draws=0)["value"][0]
+    )
 
 
 def test_votes_per_object_are_counted_by_what_objects_count_and_where_there_are_any():
@@ -998,7 +1000,9 @@ def test_judges_who_score_are_in_the_table_of_voters():
     assert facts["summary"].startswith("Panel of 4 judges: 300")
     assert {row["model"] for row in facts["models"]["rows"]} == set(scores)
     assert all(row["low"] < row["accuracy"] < row["high"] for row in facts["models"]["rows"])
-    assert facts["trust"]["agreement"][0]["value"] == pytest.approx(alpha(votes, "ordinal"))
+    assert facts["trust"]["agreement"][0]["value"] == pytest.approx(
+        agreement(votes, "ordinal", draws=0)["value"][0]
+    )
     given_by = facts["contested"]["rows"][0]["given_by"]
     assert sum(len(names) for _, names in given_by["votes"]) == 4
     assert given_by["clusters"] == []

@@ -19,10 +19,10 @@ def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
 
 def evenly(n: int, most: int) -> Array:
     """Return at most so many numbers below n, one at random from each stretch: a table may repeat itself at regular distances."""
+    if n <= most:
+        return np.arange(n)
     ends = np.arange(most + 1) * n // most
-    return (
-        np.arange(n) if n <= most else ends[:-1] + np.random.default_rng(0).integers(np.diff(ends))
-    )
+    return ends[:-1] + np.random.default_rng(0).integers(np.diff(ends))
 
 
 def sample_rows(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array]:

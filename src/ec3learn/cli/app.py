@@ -193,7 +193,7 @@ def voters(votes: str, json: bool, **options: Any) -> None:
     """
     from ..answer.notes import TWO_VOTERS
     from ..consensus import Consensus
-    from ..diagnosis import by_trouble
+    from ..diagnosis.voter_checks import worst_first
 
     if votes.endswith(".ec3"):
         for name in ("known", "classifiers", "clusterings"):
@@ -204,7 +204,7 @@ def voters(votes: str, json: bool, **options: Any) -> None:
     else:
         with combined(votes, options) as answered:
             consensus = answered.consensus
-    show(by_trouble(consensus), json)
+    show(worst_first(consensus), json)
     if not json:
         for note in consensus.notes:
             if note.kind == TWO_VOTERS:

@@ -20,7 +20,8 @@ from ..answer.extension import extended
 from ..answer.notes import Note
 from ..answer.solution import Solution, mass_classes
 from ..diagnosis.score import not_judged
-from ..diagnosis.summary import Summary, notes_of
+from ..diagnosis.summary import Summary, summarise
+from ..diagnosis.warnings import notes_of
 from ..report.page import write_report
 from ..votes import Votes
 from ..votes.labels import Label, plain
@@ -147,7 +148,7 @@ class Consensus:
     estimate = diagnosis.estimate
     ask = diagnosis.ask
     explain = diagnosis.explain
-    summary = diagnosis.summarise
+    summary = summarise
 
     def to_frame(
         self,

@@ -1,57 +1,29 @@
-"""Judging an answer and its voters: each function takes a `Consensus` and returns a table, a number or a small record of them.
+"""Judging an answer and its voters: one function per question, each returns a table, a number or a small record."""
 
-The measures at the end take plain arrays.
-"""
-
-from .agreement import agreement, alpha, fleiss_kappa, kappas
-from .contested import ask, close_calls, contested
+from .agreement import agreement, kappas
+from .contested import ask, contested
 from .correlation import effective_voters, error_correlation
-from .doubts import bias_of, by_trouble, doubts
 from .estimate import estimate
-from .explanation import Explanation, explain
-from .metrics import (
-    cohen_kappa,
-    kappa,
-    macro_f,
-    majority,
-    mean_auc,
-    normalised_mutual_information,
-    quality,
-)
-from .pairs import pairs, without
+from .explanation import explain
+from .pairs import pairs
 from .score import cross_validate, judge
-from .summary import summarise
+from .voter_checks import voter_checks
 from .voters import confusion_of, skills, voters
 
 __all__ = [
-    "Explanation",
     "agreement",
-    "alpha",
     "ask",
-    "bias_of",
-    "by_trouble",
-    "close_calls",
-    "cohen_kappa",
     "confusion_of",
     "contested",
     "cross_validate",
-    "doubts",
     "effective_voters",
     "error_correlation",
     "estimate",
     "explain",
-    "fleiss_kappa",
     "judge",
-    "kappa",
     "kappas",
-    "macro_f",
-    "majority",
-    "mean_auc",
-    "normalised_mutual_information",
     "pairs",
-    "quality",
     "skills",
-    "summarise",
+    "voter_checks",
     "voters",
-    "without",
 ]

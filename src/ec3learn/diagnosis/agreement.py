@@ -2,17 +2,19 @@
 
 The first two need only how many votes each answer got on each object, so the cost is linear in the
 votes. How much of that agreement is one opinion repeated, `correlation` tells.
+
+Where a class is rare, a sample may show none of the objects that voters disagree on, and intervals
+by a bootstrap alone are far too short. So two objects more are drawn with the others, one on which
+all agree and one on which half do, whatever the class; the interval is 1.96 standard errors around
+the measure that they are part of. That is Agresti and Coull's interval for agreement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
 from .._checks import InputError, require_choice, require_integer, require_seed
 from .._table import Table
@@ -22,7 +24,8 @@ from ..votes import Votes, hardened, votes_per_model
 from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
 from ..votes.models import BaseModel
-from .metrics import cohen_kappa, counted_votes, require_votes, wilson_interval
+from .correlation import whole_votes
+from .metrics import Z95, cohen_kappa, counted_votes, require_votes
 from .voters import labelled_rows
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -30,50 +33,25 @@ Level = Literal["nominal", "ordinal", "interval"]
 LEVELS = ("nominal", "ordinal", "interval")
 MOST_VOTERS = 100  # compared two by two: those with the most votes
 KNOWN = "known labels"  # in the place of the second voter
-LEAST_PAIR = 1.5  # votes on an object from which on there are two; their shares add up to integers, but for rounding
-
-
-def alpha(votes: Votes, level: Level = "nominal") -> float:
-    """Return Krippendorff's alpha: 1 for voters who always agree, 0 for voters who agree as often as chance.
-
-    Parameters
-    ----------
-    votes : Votes
-        The votes for classes, or on one scale that all voters share; any may be missing. A soft
-        vote counts for its most probable class; on a tie it is as if one of the tied classes had
-        been drawn.
-    level : "nominal", "ordinal" or "interval"
-        How far two answers are apart: all alike, by the votes that lie between them, or by their
-        difference (numbers only). With the last two, answers of a scale that have no place on it
-        ("unsure") are left out.
-
-    Returns
-    -------
-    float
-        NaN where no object has two votes, or all votes are alike.
-    """
-    return float(agreement(votes, level, draws=0)["value"][0])
-
-
-def fleiss_kappa(votes: Votes) -> float:
-    """Return Fleiss' kappa; objects may have different numbers of votes, and those with fewer than two are left out."""
-    return float(agreement(votes, draws=0)["value"][1])
+MEASURES = ("Krippendorff's alpha", "Fleiss' kappa", "pairs that agree")
 
 
 def agreement(
     votes: Votes, level: Level = "nominal", *, draws: int = 200, random_state: Any = 0
 ) -> Table:
-    """Return measures of agreement with 95 % intervals.
+    """Measures of agreement with 95 % intervals.
 
     Parameters
     ----------
     votes : Votes
-        The votes, as in `alpha`.
+        The votes for classes, or on one scale that all voters share; any may be missing. A soft
+        vote counts for its most probable class, and not at all on a tie.
     level : "nominal", "ordinal" or "interval"
-        As in `alpha`.
+        How far two answers are apart, for alpha: all alike, by the votes that lie between them, or
+        by their difference (numbers only). With the last two, answers of a scale that have no place
+        on it ("unsure") are left out.
     draws : int
         How many times objects are drawn anew for the intervals (bootstrap); 0 leaves them out.
-        Where all objects agree, the low end is by Wilson's interval.
     random_state : int, Generator or None
         Seeds the draws.
 
@@ -81,7 +59,8 @@ def agreement(
     -------
     Table
         measure, value, low and high: Krippendorff's alpha, Fleiss' kappa, and the share of pairs of
-        votes that agree.
+        votes that agree. Objects with a single vote are left out. A value is NaN where no object
+        has two votes, or all votes are alike.
 
     Examples
     --------
@@ -92,38 +71,27 @@ def agreement(
     Fleiss' kappa         0.467
     pairs that agree      0.750
     """
-    require_votes(votes)
-    require_choice("level", level, LEVELS)
-    require_integer("draws", draws, 0)
-    require_seed("random_state", random_state)
+    _check(votes, level, draws, random_state)
+    votes = counted_votes(votes)
     voters, labels = _comparable_voters(votes)
-    places, weight = _places(votes.models[voters[0]], level), counted_votes(votes).counts
-    every = _tallies(votes, voters, np.ones(len(labels), dtype=bool))
-    placed = every if level == "nominal" else _tallies(votes, voters, ~np.isnan(places))
-    if not every.tied.nnz:
-        counts, row = np.unique(
-            np.hstack([every.counts, placed.counts]), axis=0, return_inverse=True
-        )  # whoever cast the votes
-        weight = np.bincount(row.ravel(), weights=weight)
-        every, placed = (
-            replace(own, counts=part)
-            for own, part in zip((every, placed), np.hsplit(counts, 2), strict=True)
-        )
+    places = _places(votes.models[voters[0]], level)
+    tallies, row = np.unique(_tallies(votes, voters, len(labels)), axis=0, return_inverse=True)
+    weight = np.bincount(row.ravel(), weights=votes.counts, minlength=len(tallies))
+    typical = max(float(weight @ tallies.sum(axis=1)) / max(float(weight.sum()), 1e-300), 2.0)
+    used = np.flatnonzero(tallies.any(axis=0))
+    agreed = typical * np.eye(len(labels))[used]
+    tallies = np.vstack([tallies, agreed, (agreed + np.roll(agreed, 1, axis=0)) / 2])
+    weight = np.append(weight, np.zeros(2 * len(used)))
+    added = np.where(np.arange(len(tallies)) < len(tallies) - 2 * len(used), 0.0, 1 / len(used))
 
     def measured(weight: Array) -> list[float]:
-        alike, by_chance = _pairs_alike(every, weight)
+        alike, by_chance = _pairs_alike(tallies, weight)
         fleiss = (alike - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
-        return [_alpha(placed, weight, places, level), fleiss, alike]
+        return [_alpha(tallies * ~np.isnan(places), weight, places, level), fleiss, alike]
 
-    n_objects = [float(weight @ own.paired) for own in (placed, every)]
-    least = [
-        _least(n, _pairs_alike(own, weight)[1])
-        for n, own in zip(n_objects, (placed, every), strict=True)
-    ]
-    least.append(wilson_interval(n_objects[1], n_objects[1])[0])
-    low, high = _interval(measured, weight, least, draws, random_state)
-    names = ["Krippendorff's alpha", "Fleiss' kappa", "pairs that agree"]
-    return Table({"measure": names, "value": measured(weight), "low": low, "high": high})
+    limits = _limits(measured, weight, added, draws, random_state)
+    rows = zip(MEASURES, measured(weight), *limits, strict=True)
+    return Table.of(("measure", "value", "low", "high"), list(rows))
 
 
 def kappas(
@@ -134,7 +102,7 @@ def kappas(
     draws: int = 200,
     random_state: Any = 0,
 ) -> Table:
-    """Return Cohen's kappa of each two voters, or of each voter and known labels, with 95 % intervals.
+    """Cohen's kappa of each two voters, or of each voter and known labels, with 95 % intervals.
 
     Parameters
     ----------
@@ -146,7 +114,7 @@ def kappas(
     level : "nominal", "ordinal" or "interval"
         Whether two answers agree or not, or how far they are apart: kappa is then weighted by the
         square of the answers between them, or of their difference (numbers only). Answers that have
-        no place on a scale ("unsure") are left out, as in `alpha`.
+        no place on a scale ("unsure") are left out.
     draws, random_state
         As in `agreement`.
 
@@ -157,120 +125,92 @@ def kappas(
         low and high. Pairs without a common object are left out; kappa is None where both always
         say the same.
     """
+    _check(votes, level, draws, random_state)
+    votes = counted_votes(hardened(votes))
+    voters, labels = _comparable_voters(votes)
+    places = _places(votes.models[voters[0]], level)
+    chosen = np.flatnonzero(~np.isnan(places))
+    apart = None if level == "nominal" else _squares(places[chosen])
+    if known is None:
+        voters = sorted(sorted(voters, key=lambda m: -votes_per_model(votes)[m])[:MOST_VOTERS])
+    else:
+        votes, codes = _on_known(votes, known, labels)
+    matrix, offsets = entries(votes).tocsc(), votes.models.offsets
+    said = {m: matrix[:, offsets[m] : offsets[m + 1]].tocsr()[:, chosen] for m in voters}
+    if known is None:
+        pairs = [(m, other) for i, m in enumerate(voters) for other in voters[i + 1 :]]
+        others = [(votes.models[other].name, said[other].toarray()) for _, other in pairs]
+    else:
+        pairs = [(m, m) for m in voters]
+        others = [(KNOWN, np.eye(votes.n_classes)[codes])] * len(pairs)
+    size = len(chosen)
+    same = np.eye(size).ravel()
+    added = same / size + (1 - same) / max(size * (size - 1), 1)
+
+    def measured(counts: Array) -> list[float]:
+        return [cohen_kappa(counts.reshape(size, size), apart)]
+
+    rows = []
+    for (m, _), (other, answers) in zip(pairs, others, strict=True):
+        counts = (said[m].T @ (votes.counts[:, None] * answers)).ravel()
+        if counts.sum() >= 1:
+            (value,), (low, high) = (
+                measured(counts),
+                _limits(measured, counts, added, draws, random_state),
+            )
+            kappa = None if np.isnan(value) else value
+            rows.append([votes.models[m].name, other, round(counts.sum()), kappa, *low, *high])
+    return Table.of(("voter", "other", "objects", "kappa", "low", "high"), rows)
+
+
+def _check(votes: Votes, level: str, draws: int, random_state: Any) -> None:
     require_votes(votes)
     require_choice("level", level, LEVELS)
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
-    votes = counted_votes(hardened(votes))
-    voters, labels = _comparable_voters(votes)
-    places = _places(votes.models[voters[0]], level)
-    if known is not None:
-        votes, codes = _on_known(votes, known, labels)
-    matrix = entries(votes).tocsc()
-    if known is None:
-        voters = sorted(sorted(voters, key=lambda m: -votes_per_model(votes)[m])[:MOST_VOTERS])
-    said = {m: matrix[:, votes.models.offsets[m] : votes.models.offsets[m + 1]] for m in voters}
-    heads, rows = ("voter", "other", "objects", "kappa", "low", "high"), []
-    chosen = np.flatnonzero(~np.isnan(places))
-    apart = None if level == "nominal" else _squares(places[chosen])
-
-    def measured(counts: Array) -> list[float]:
-        return [cohen_kappa(counts.reshape(len(chosen), -1), apart)]
-
-    def add(voter: int, other: str, table: Array) -> None:
-        both = table[np.ix_(chosen, chosen)]
-        counts, n = both.ravel(), float(both.sum())
-        if n >= 1:
-            least = _least(n, float(both.sum(axis=1) @ both.sum(axis=0)) / n**2)
-            (found,), (low, high) = (
-                measured(counts),
-                _interval(measured, counts, [least], draws, random_state),
-            )
-            rows.append(
-                [
-                    votes.models[voter].name,
-                    other,
-                    round(n),
-                    None if np.isnan(found) else found,
-                    *low,
-                    *high,
-                ]
-            )
-
-    if known is not None:
-        true = votes.counts[:, None] * np.eye(votes.n_classes)[codes]
-        for m in voters:
-            add(m, KNOWN, np.asarray(said[m].T @ true))
-        return Table.of(heads, rows)
-    weighted = {m: said[m].multiply(votes.counts[:, None]).tocsr() for m in voters}
-    for i, m in enumerate(voters):
-        for other in voters[i + 1 :]:
-            add(m, votes.models[other].name, (said[m].T @ weighted[other]).toarray())
-    return Table.of(heads, rows)
 
 
 def _on_known(votes: Votes, known: Any, labels: list[Any]) -> tuple[Votes, Array]:
-    """Return the votes on objects whose label is known, and the class of each row; voters must answer by naming classes."""
+    """The votes on objects whose label is known, and the class of each row; voters must answer by naming classes."""
     if labels != votes.classes.tolist():
-        remedy = "Use as_class_votes(votes)."
-        raise InputError(
-            "votes",
-            "must be votes for classes to be compared with known labels",
-            came="a scale",
-            remedy=remedy,
-        )
-    return labelled_rows(
-        votes, known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-    )
+        must = "must be votes for classes to be compared with known labels"
+        raise InputError("votes", must, came="a scale", remedy="Use as_class_votes(votes).")
+    codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+    return labelled_rows(votes, codes)
 
 
-def _interval(
+def _limits(
     measured: Callable[[Array], list[float]],
     weight: Array,
-    least: list[float],
+    added: Array,
     draws: int,
     random_state: Any,
 ) -> tuple[list[float | None], list[float | None]]:
-    """Return the 95 % intervals of some measures, by drawing objects anew (bootstrap); `weight` counts objects that are alike.
-
-    Where all agree, so do all draws, and the low end is `least`.
-    """
-    found = measured(weight)
-    nothing: list[float | None] = [None] * len(found)
+    """The low and high ends of the 95 % intervals of some measures; `added` are the two objects more."""
+    values = measured(weight)
     if not draws:
-        return nothing, nothing
-    rng = np.random.default_rng(random_state)
+        return [None] * len(values), [None] * len(values)
+    rng, weight = np.random.default_rng(random_state), weight + added
     total, shares = round(float(weight.sum())), weight / weight.sum()
-    drawn = np.array(
-        [measured(rng.multinomial(total, shares).astype(np.float64)) for _ in range(draws)]
-    )
-    defined = [values[~np.isnan(values)] for values in drawn.T]
-    low, high = (
-        [float(np.quantile(values, q)) if len(values) else None for values in defined]
-        for q in (0.025, 0.975)
-    )
-    return [
-        end if value < 1 - 1e-9 or end is None else at
-        for value, end, at in zip(found, low, least, strict=True)
-    ], high
+    drawn = [measured(rng.multinomial(total, shares).astype(float)) for _ in range(draws)]
+    low, high = [], []
+    for value, middle, spread in zip(values, measured(weight), _spread(drawn), strict=True):
+        low.append(None if np.isnan(value) else min(middle - Z95 * spread, value))
+        high.append(None if np.isnan(value) else min(max(middle + Z95 * spread, value), 1.0))
+    return low, high
 
 
-def _least(n: float, by_chance: float) -> float:
-    """Return the low end of the agreement beyond chance where all n objects agree.
-
-    As many may disagree as Wilson's interval allows; votes on these are half for one answer, half
-    for another.
-    """
-    apart = 1 - wilson_interval(n, n)[0]
-    by_chance = (1 - apart) ** 2 * by_chance + apart - apart**2 / 2
-    return 1 - apart / (1 - by_chance)
+def _spread(drawn: list[list[float]]) -> list[float]:
+    """The standard deviation of each measure over draws, without those in which it does not exist."""
+    columns = [column[~np.isnan(column)] for column in np.array(drawn).T]
+    return [float(column.std()) if len(column) else 0.0 for column in columns]
 
 
 # ---- from counts ---------------------------------------------------------------------------------
 
 
 def _comparable_voters(votes: Votes) -> tuple[list[int], list[Any]]:
-    """Return the voters and the answers that they all can give."""
+    """The voters and the answers that they all can give."""
     voters = [m for m, model in enumerate(votes.models) if model.is_voter]
     labels = votes.models[voters[0]].labels.tolist() if voters else []
     for m in voters:
@@ -284,76 +224,28 @@ def _comparable_voters(votes: Votes) -> tuple[list[int], list[Any]]:
     return voters, labels
 
 
-@dataclass(frozen=True, eq=False)
-class _Tallies:
-    """How many votes each answer got in each distinct row, n_ic; and those votes that are tied between several answers."""
-
-    counts: Array
-    tied: sparse.csr_array  # tied votes x answers, their shares p
-    tied_rows: Array
-
-    @cached_property
-    def n_votes(self) -> Array:
-        """Return m_i, how many votes each row has."""
-        return np.asarray(self.counts.sum(axis=1))
-
-    @cached_property
-    def paired(self) -> Array:
-        """Return which rows have two votes or more."""
-        return self.n_votes > LEAST_PAIR
-
-    @cached_property
-    def alike(self) -> Array:
-        """Return the share of the pairs of votes on each row that agree; 0 where there is none."""
-        same = (self.counts * (self.counts - 1)).sum(axis=1)
-        # A pair is two different votes: what a vote and itself have in common, taken out above as
-        # 1, is p'p for a tied vote.
-        same += np.bincount(self.tied_rows, 1 - self.tied.power(2).sum(axis=1), minlength=len(same))
-        return np.divide(
-            same, self.n_votes * (self.n_votes - 1), out=np.zeros(len(same)), where=self.paired
-        )
-
-
-def _tallies(votes: Votes, voters: Sequence[int], chosen: Array) -> _Tallies:
-    """Return how many votes each answer got in each distinct row; only some answers count."""
-    answer = np.full(votes.models.n_groups, -1)
-    for m in voters:
-        answer[votes.models.offsets[m] : votes.models.offsets[m + 1]] = np.where(
-            chosen, np.arange(len(chosen)), -1
-        )
-    matrix = entries(hardened(votes)).tocoo()
-    counted = answer[matrix.coords[1]] >= 0
-    (row, group), share = (part[counted] for part in matrix.coords), matrix.data[counted]
-    n_models, tied = len(votes.models), share < 1
-    vote, number = np.unique(
-        row[tied].astype(np.int64) * n_models + votes.models.group_model[group[tied]],
-        return_inverse=True,
-    )
-    share[tied] /= np.bincount(number, share[tied])[
-        number
-    ]  # the other answers that a vote was tied with may not count
-    shares = sparse.csr_array(
-        (share[tied], (number, answer[group[tied]])), shape=(len(vote), len(chosen))
-    )
-    counts = np.zeros((votes.n_rows, len(chosen)))
-    np.add.at(counts, (row, answer[group]), share)
-    return _Tallies(counts, shares, vote // n_models)
+def _tallies(votes: Votes, voters: list[int], n_labels: int) -> Array:
+    """How many votes each answer got in each distinct row, n_ic."""
+    matrix, counts = entries(whole_votes(votes)).tocoo(), np.zeros((votes.n_rows, n_labels))
+    row, group = matrix.coords
+    model = votes.models.group_model[group]
+    of_voter = np.isin(model, voters)
+    answer = group - votes.models.offsets[model]
+    np.add.at(counts, (row[of_voter], answer[of_voter]), 1.0)
+    return counts
 
 
 def _places(model: BaseModel, level: str) -> Array:
-    """Return where the answers lie, for their distances; NaN where an answer of a scale has no place on it."""
+    """Where the answers lie, for their distances; NaN where an answer of a scale has no place on it."""
     n_labels = len(model.labels)
-    placed = (
-        np.ones(n_labels, dtype=bool)
-        if model.positions is None or level == "nominal"
-        else ~np.isnan(model.positions)
-    )
+    placed = np.ones(n_labels, dtype=bool)
+    if model.positions is not None and level != "nominal":
+        placed = ~np.isnan(model.positions)
     if level != "interval":
         return np.where(placed, np.arange(n_labels), np.nan)
     if not all(kind_of(label) == "int" for label in model.labels[placed].tolist()):
-        raise InputError(
-            "level", "must be 'nominal' or 'ordinal' for answers that are not numbers", got=level
-        )
+        must = "must be 'nominal' or 'ordinal' for answers that are not numbers"
+        raise InputError("level", must, got=level)
     places = np.full(n_labels, np.nan)
     places[placed] = model.labels[placed]
     return places
@@ -363,32 +255,28 @@ def _squares(places: Array) -> Array:
     return (places[:, None] - places[None, :]) ** 2
 
 
-def _alpha(tallies: _Tallies, weight: Array, places: Array, level: str) -> float:
-    """Return 1 - D_o / D_e, with o_ck = sum_i n_ic (n_ik - [c = k]) / (m_i - 1) for the m_i votes on object i."""
-    own, tied = tallies.counts, tallies.tied
-    share = np.divide(weight, tallies.n_votes - 1, out=np.zeros(len(own)), where=tallies.paired)
-    observed = own.T @ (share[:, None] * own) - np.diag(share @ own)
-    if tied.nnz:  # a vote's pair with itself, taken out above as [c = k] p_c, is p_c p_k
-        of_vote = share[tallies.tied_rows]
-        observed += np.diag(of_vote @ tied) - (tied.T @ tied.multiply(of_vote[:, None])).toarray()
+def _alpha(tallies: Array, weight: Array, places: Array, level: str) -> float:
+    """1 - D_o / D_e, with o_ck = sum_i n_ic (n_ik - [c = k]) / (m_i - 1) for the m_i votes on object i."""
+    n_votes = tallies.sum(axis=1)
+    share = np.divide(weight, n_votes - 1, out=np.zeros(len(tallies)), where=n_votes > 1)
+    observed = tallies.T @ (share[:, None] * tallies) - np.diag(share @ tallies)
     totals = observed.sum(axis=1)  # n_c
-    n = float(totals.sum())
-    if level == "ordinal":
-        between = np.cumsum(totals) - totals / 2
-        distance = _squares(between)
+    if level == "nominal":
+        distance = 1 - np.eye(len(totals))
     else:
-        distance = (
-            _squares(np.nan_to_num(places)) if level == "interval" else 1 - np.eye(len(totals))
-        )
-    expected = float(totals @ distance @ totals) / max(n - 1, 1e-300)
+        between = np.cumsum(totals) - totals / 2
+        distance = _squares(between if level == "ordinal" else np.nan_to_num(places))
+    expected = float(totals @ distance @ totals) / max(float(totals.sum()) - 1, 1e-300)
     return 1 - float((observed * distance).sum()) / expected if expected > 0 else float("nan")
 
 
-def _pairs_alike(tallies: _Tallies, weight: Array) -> tuple[float, float]:
-    """Return the mean over objects of the share of pairs of votes that agree, and that share by chance."""
-    weight = weight * tallies.paired
+def _pairs_alike(tallies: Array, weight: Array) -> tuple[float, float]:
+    """The mean over objects of the share of pairs of votes that agree, and that share by chance."""
+    n_votes = tallies.sum(axis=1)
+    weight, n_pairs = weight * (n_votes > 1), np.maximum(n_votes * (n_votes - 1), 1.0)
     total = float(weight.sum())
-    shares = weight @ tallies.counts / max(float(weight @ tallies.n_votes), 1e-300)
-    return float(weight @ tallies.alike) / total if total > 0 else float("nan"), float(
-        shares @ shares
-    )
+    if total <= 0:
+        return float("nan"), 0.0
+    alike = (tallies * (tallies - 1)).sum(axis=1) / n_pairs
+    shares = weight @ tallies / float(weight @ n_votes)
+    return float(weight @ alike) / total, float(shares @ shares)

@@ -11,33 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
-from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from .._checks import InputError, is_number
+from .._checks import InputError, require_number
 from .._text import arg
 from .._typing import Array
 from ..algebra.bayes import SubtypeModel
-from ..algebra.em import ConfusionModel
+from ..algebra.em import MOST_CONFUSIONS, ConfusionModel, n_confusions
 from ..algebra.linear import normalised, sample_rows
 from ..algebra.membership import entries, membership, votes_cast
-from ..algebra.trust import agreement_by_voter
 from ..answer.rule import mean_votes
-from ..votes import (
-    Models,
-    Votes,
-    hardened,
-    has_graders,
-    merge_equal_rows,
-    only_rows,
-    oriented,
-    unweighted,
-    votes_per_model,
-)
+from ..votes import Votes, hardened, only_rows, oriented, unweighted, votes_per_model
 from ..votes.encoding import known_codes
 from ..votes.layout import Stores, entries_of_votes
 from .labels import Labels
@@ -46,19 +33,13 @@ from .voters import labelled_rows
 
 SAMPLE = 3_000  # distinct rows that are enough to measure on
 LEAST_VOTERS = 4  # two in each half
-MOST_CLASSES = (
-    20  # with more it takes long to measure, and much memory: the rarest are taken for one
-)
-FEW_VOTERS = 6  # there are up to ten splits of them into halves, and all are measured
-FEWEST_SPLITS, MOST_SPLITS, DRAWN = 4, 12, 50  # of more voters, and how many are drawn for each
-ENOUGH = 100  # voters in all splits: the more there are, the less do splits differ
-LEAST_LABELS, MOST_LABELLED = 20, 50  # labels to measure by, and classes that they may have
-TOLD_APART = 1e-4  # the least singular value of how an answer mixes the classes, which is 1 for a sure answer
-PSEUDO_VOTES = 1.0  # of the average voter, added to each voter's own: a voter with three votes shows little of its errors
+N_SPLITS = 10  # of the voters into halves
+LEAST_LABELS = 20  # to measure by
+PSEUDO_VOTES = 1.0  # of the average voter: a voter with three votes shows little of its errors
 
 
 def error_correlation(votes: Votes, known: Any = None) -> float:
-    """Return the mean correlation of two voters' errors on the same object.
+    """The mean correlation of two voters' errors on the same object.
 
     Parameters
     ----------
@@ -79,76 +60,68 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         is returned.
     """
     require_votes(votes)
-    given, votes = votes, counted_votes(votes)
     if known is not None:
-        codes = (
-            known.codes
-            if isinstance(known, Labels)
-            else known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-        )
-        n_labels = count_labels(given, codes)
-        if n_labels < LEAST_LABELS:
-            remedy = f"Leave {arg('known')} out to measure without labels."
-            raise InputError(
-                "known", f"must have at least {LEAST_LABELS} labels", got=n_labels, remedy=remedy
-            )
-        labelled, row_codes = labelled_rows(oriented(votes, codes), codes)
-        return _excess(_Cast.of(hardened(labelled)), np.eye(votes.n_classes)[row_codes])
-    voters = erring_voters(votes)
-    if len(voters) < LEAST_VOTERS or votes.n_classes < 2:
+        return _by_labels(votes, known)
+    votes = counted_votes(votes)
+    if not shows_correlation(votes):
         return 0.0
-    votes = unweighted(votes)
-    if votes.prior is not None:
-        votes = merge_equal_rows(replace(votes, prior=None))
-    some, counts = sample_rows(votes.counts, SAMPLE)
-    rows = _whole_votes(only_rows(votes, some))
-    rows = replace(
-        rows, sample_weight=counts, counts=counts
-    )  # a row is one object that counts as often
-    if not counts @ votes_per_row(rows, np.isin(rows.models.group_model, voters)):
+    chosen, counts = sample_rows(votes.counts, SAMPLE)
+    rows = whole_votes(only_rows(replace(unweighted(votes), prior=None), chosen))
+    rows = replace(rows, sample_weight=counts, counts=counts)
+    if not entries(rows).nnz:
         return 0.0  # all votes are tied
-    if votes.n_classes > MOST_CLASSES and not has_graders(votes):
-        return error_correlation(_with_fewer_classes(rows))
-    ordered = _voters_in_own_order(votes, voters)
-    splits, independent = _splits(ordered), _independent(rows, ordered)
-    seen, by_chance = (_correlation_of_halves(own, splits) for own in (rows, independent))
-    return seen - max(by_chance, 0.0)
+    rng, voters = np.random.default_rng(0), erring_voters(votes)
+    shuffled = [rng.permutation(voters) for _ in range(N_SPLITS)]
+    splits = [np.array_split(order, 2) for order in shuffled]
+    seen, by_chance = (
+        _correlation_of_halves(table, splits) for table in (rows, _independent(rows, rng))
+    )
+    return max(seen - max(by_chance, 0.0), -1.0)
+
+
+def _by_labels(votes: Votes, known: Any) -> float:
+    codes = (
+        known.codes
+        if isinstance(known, Labels)
+        else known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+    )
+    n_labels = count_labels(votes, codes)
+    if n_labels < LEAST_LABELS:
+        remedy = f"Leave {arg('known')} out to measure without labels."
+        must = f"must have at least {LEAST_LABELS} labels"
+        raise InputError("known", must, got=n_labels, remedy=remedy)
+    labelled, row_codes = labelled_rows(oriented(counted_votes(votes), codes), codes)
+    return _excess(_Cast.of(hardened(labelled)), np.eye(votes.n_classes)[row_codes])
 
 
 def count_labels(votes: Votes, codes: Array) -> int:
-    """Return how many objects have a known class (its number, -1 for none); a weight may say how often an object occurs."""
+    """How many objects have a known class (its number, -1 for none); a weight may say how often an object occurs."""
     weights = votes.sample_weight
-    return round(
-        float(
-            (codes >= 0)
-            @ (weights if weights is not None and are_counts(weights) else np.ones(len(codes)))
-        )
-    )
+    times = weights if weights is not None and are_counts(weights) else np.ones(len(codes))
+    return round(float((codes >= 0) @ times))
 
 
 def shown_by_labels(votes: Votes, codes: Array) -> bool:
-    """Return whether there are labels enough to measure errors by, and not too many classes."""
-    return count_labels(votes, codes) >= LEAST_LABELS and votes.n_classes <= MOST_LABELLED
+    """Whether there are labels enough to measure errors by, and not too many classes."""
+    return count_labels(votes, codes) >= LEAST_LABELS and n_confusions(votes) <= MOST_CONFUSIONS
 
 
 def erring_voters(votes: Votes) -> Array:
-    """Return the voters whose errors could correlate: those with votes that count."""
+    """The voters whose errors could correlate: those with votes that count."""
     return np.flatnonzero(
         votes.models.is_voter & (votes_per_model(votes) > 0) & (votes.weights > 0)
     )
 
 
 def shows_correlation(votes: Votes, by_labels: bool = False) -> bool:
-    """Return whether there are enough voters to measure the correlation of their errors."""
-    return len(erring_voters(votes)) >= (2 if by_labels else LEAST_VOTERS)
+    """Whether there are enough voters to measure the correlation of their errors, and not too many classes."""
+    least = 2 if by_labels else LEAST_VOTERS
+    enough = len(erring_voters(votes)) >= least and votes.n_classes > 1
+    return enough and n_confusions(votes) <= MOST_CONFUSIONS
 
 
-def _whole_votes(votes: Votes) -> Votes:
-    """Return the votes as labels, without those that are tied between several.
-
-    Shares of a vote leave half of the voters less sure of their answer than they can be, and what
-    an unsure answer explains of the errors of the other half is then far too much.
-    """
+def whole_votes(votes: Votes) -> Votes:
+    """The votes as labels, without those that are tied between several: shares would seem to explain errors."""
     votes = hardened(votes)
     if votes.stores.is_hard:
         return votes
@@ -159,153 +132,51 @@ def _whole_votes(votes: Votes) -> Votes:
     )
 
 
-def _with_fewer_classes(votes: Votes) -> Votes:
-    """Return whole votes of classifiers, with the classes that get the fewest taken for one."""
-    entered = entries(votes).tocoo()
-    for_class = votes.models.group_class[entered.coords[1]]
-    (row, group), for_class = (
-        (place[for_class >= 0] for place in entered.coords),
-        for_class[for_class >= 0],
-    )
-    cast = np.bincount(for_class, weights=votes.counts[row], minlength=votes.n_classes)
-    number = np.empty(votes.n_classes, dtype=np.int64)
-    number[np.argsort(-cast, kind="stable")] = np.minimum(
-        np.arange(votes.n_classes), MOST_CLASSES - 1
-    )
-    own, classes = np.flatnonzero(votes.models.is_classifier), np.arange(MOST_CLASSES)
-    models = Models(replace(votes.models[m], labels=classes) for m in own)
-    groups = (
-        np.searchsorted(own, votes.models.group_model[group]) * MOST_CLASSES + number[for_class]
-    )
-    stores = Stores(sparse=entries_of_votes(row, groups, (votes.n_rows, len(own) * MOST_CLASSES)))
-    return replace(votes, classes=classes, models=models, weights=votes.weights[own], stores=stores)
-
-
-def _splits(voters: Array) -> list[tuple[Array, Array]]:
-    """Return all splits of up to six voters into halves; of more, such that any two are together in about half of the splits.
-
-    Two splits with the signs s and t put as many pairs together in both as apart in one if s't = 0.
-    So of some splits at random the one is taken whose s is closest to orthogonal to those before.
-    Random splits alone would differ twice as much.
-    """
-    n, rng, signs = len(voters), np.random.default_rng(0), np.resize([1.0, -1.0], len(voters))
-    if n <= FEW_VOTERS:
-        halves = [
-            list(half) for half in combinations(range(n), n // 2) if n % 2 or 0 in half
-        ]  # an even n finds each split twice
-        return [(voters[half], np.delete(voters, half)) for half in halves]
-    chosen = np.empty((0, n))
-    for _ in range(max(FEWEST_SPLITS, min(MOST_SPLITS, ENOUGH // n))):
-        drawn = np.stack([rng.permutation(signs) for _ in range(DRAWN)])
-        chosen = np.vstack([chosen, drawn[((drawn @ chosen.T) ** 2).sum(axis=1).argmin()]])
-    return [(voters[split > 0], voters[split < 0]) for split in chosen]
-
-
-def _voters_in_own_order(votes: Votes, voters: Array) -> Array:
-    """Return voters ordered by how far they agree with the mean vote, whatever order they come in."""
-    groups = membership(votes)
-    mean = mean_votes(votes, groups, votes.weights, None)[0]
-    by_voter = agreement_by_voter(votes, groups, mean)
-    return np.asarray(voters[np.argsort(by_voter[voters].round(6), kind="stable")])
-
-
-def _independent(votes: Votes, voters: Array) -> Votes:
-    """Return votes of these voters on the same objects, as they would be if errors were independent.
+def _independent(votes: Votes, rng: np.random.Generator) -> Votes:
+    """Votes of the same voters on the same objects, as they would be if errors were independent.
 
     They are drawn from what Dawid-Skene finds: a class for each object, and for each vote an answer
     given that class. A row is drawn as often as it counts, but there are at most `SAMPLE` objects.
-    Answers, rows and classes are put in an order of their own, so that the same votes in another
-    order are drawn alike.
     """
-    groups, rng = membership(votes), np.random.default_rng(0)
-    fit = SubtypeModel(votes, groups).fit(
-        mean_votes(votes, groups, votes.weights, None)[0], 1e-3, 50
-    )
-    classes = np.argsort(-(votes.counts @ fit.proba).round(6), kind="stable")
-    answers, first, last = _ordered_answers(votes, voters, np.argsort(classes))
-    lines = entries(votes)[:, answers]
-    lines.sort_indices()
-    rows = _ordered_rows(lines)
-    total = float(votes.counts[rows].sum())
+    groups, models = membership(votes), votes.models
+    start, _, _ = mean_votes(votes, groups, votes.weights, None)
+    fit = SubtypeModel(votes, groups).fit(start, 1e-3, 50)
+    total = float(votes.counts.sum())
     n = min(SAMPLE, max(1, round(total)))
-    objects = rows[np.searchsorted(np.cumsum(votes.counts[rows]), total * (np.arange(n) + 0.5) / n)]
-    truth = (
-        rng.random((n, 1)) > np.cumsum(normalised(fit.proba[objects][:, classes])[:, :-1], axis=1)
-    ).sum(axis=1)
-    row, answer = lines[objects].tocoo().coords
-    drawn, chance = np.empty_like(answer), rng.random(len(answer))
-    for k, of_class in enumerate(np.exp(fit.evidence[answers][:, classes]).T):
-        ends = np.concatenate(
-            [[0.0], np.cumsum(of_class)]
-        )  # of the stretch that each answer takes up
-        own = truth[row] == k
-        begin, end = first[answer[own]], last[answer[own]]  # of the voter's answers
-        place = ends[begin] + chance[own] * (ends[end] - ends[begin])
-        drawn[own] = np.clip(np.searchsorted(ends, place, side="right") - 1, begin, end - 1)
-    given = entries_of_votes(row, answers[drawn], (n, votes.models.n_groups))
-    given.sort_indices()
-    return replace(
-        only_rows(votes, objects),
-        stores=Stores(sparse=given),
-        sample_weight=None,
-        counts=np.ones(n),
-    )
+    objects = np.searchsorted(np.cumsum(votes.counts), total * (np.arange(n) + 0.5) / n)
+    ends = np.cumsum(normalised(fit.proba[objects]), axis=1)
+    truth = (rng.random((n, 1)) > ends[:, :-1]).sum(axis=1)
+    row, group = entries(votes)[objects].tocoo().coords
+    first, last = (models.offsets[models.group_model[group] + one] for one in (0, 1))
+    drawn, chance = np.empty_like(group), rng.random(len(group))
+    for k, shares in enumerate(np.exp(fit.evidence).T):
+        ends = np.concatenate([[0.0], np.cumsum(shares)])
+        of_class = truth[row] == k
+        begin, end = first[of_class], last[of_class]  # of the voter's answers
+        place = ends[begin] + chance[of_class] * (ends[end] - ends[begin])
+        answer = np.searchsorted(ends, place, side="right") - 1
+        drawn[of_class] = np.clip(answer, begin, end - 1)
+    stores = Stores(sparse=entries_of_votes(row, drawn, (n, models.n_groups)))
+    alike = only_rows(votes, objects)
+    return replace(alike, stores=stores, sample_weight=None, counts=np.ones(n))
 
 
-def _ordered_answers(votes: Votes, voters: Array, class_rank: Array) -> tuple[Array, Array, Array]:
-    """Return the groups of some voters, one voter after the other, and where those of each one's voter begin and end."""
-    rank = np.full(len(votes.models), len(voters))
-    rank[voters] = np.arange(len(voters))
-    within = np.where(
-        votes.models.group_class >= 0,
-        class_rank[votes.models.group_class],
-        np.arange(votes.models.n_groups),
-    )  # scales have an order
-    of_voter = rank[votes.models.group_model]
-    answers = np.lexsort((within, of_voter))[: int((of_voter < len(voters)).sum())]
-    first, last = (
-        np.searchsorted(of_voter[answers], of_voter[answers], side=side)
-        for side in ("left", "right")
-    )
-    return answers, first, last
-
-
-def _ordered_rows(lines: sparse.csr_array) -> Array:
-    """Return the rows that have entries, in the order of the columns that they have entries in."""
-    starts = lines.indptr.tolist()
-    rows = np.flatnonzero(np.diff(lines.indptr)).tolist()
-    return np.array(
-        sorted(rows, key=lambda i: lines.indices[starts[i] : starts[i + 1]].tolist()),
-        dtype=np.int64,
-    )
-
-
-def _correlation_of_halves(rows: Votes, splits: Sequence[tuple[Array, Array]]) -> float:
-    """Return the correlation of errors within each half of the voters, by the answer of the other half, over some splits."""
-    names, cast = [model.name for model in rows.models], _Cast.of(rows)
-    found = []
-    for split in splits:
-        answers = []
-        for half in split:
-            part = rows.drop(*(names[m] for m in set(range(len(names))).difference(half.tolist())))
+def _correlation_of_halves(rows: Votes, splits: Sequence[Sequence[Array]]) -> float:
+    """The correlation of errors within each half of the voters, by the answer of the other half, over some splits."""
+    cast, found = _Cast.of(rows), []
+    for halves in splits:
+        for half, other in (halves, halves[::-1]):
+            weights = np.isin(np.arange(len(rows.models)), other) * rows.weights
+            part = replace(rows, weights=weights)
             groups = membership(part)
-            fitted = (
-                ConfusionModel(part, groups)
-                .fit(mean_votes(part, groups, part.weights, None)[0], 1e-3, 50)
-                .proba
-            )
-            answers.append(
-                fitted if part.index is None else fitted[part.index]
-            )  # by row, as before equal ones were merged
-        found += [
-            _excess(cast.of_voters(half), answer)
-            for half, answer in zip(split, reversed(answers), strict=True)
-        ]
+            start, _, _ = mean_votes(part, groups, weights, None)
+            answer = ConfusionModel(part, groups).fit(start, 1e-3, 50).proba
+            found.append(_excess(cast.of_voters(half), answer))
     return float(np.mean(found))
 
 
 def effective_voters(votes: Votes, correlation: float | None = None) -> float:
-    """Return how many independent voters the voters on an object are worth: J / (1 + (J - 1) r).
+    """How many independent voters the voters on an object are worth: J / (1 + (J - 1) r).
 
     J is the mean number of votes per object with a vote, and r the correlation of the voters'
     errors (`error_correlation`). Errors that all voters share cannot be seen without labels, so the
@@ -331,21 +202,15 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     3.9 of 8
     """
     require_votes(votes)
-    if correlation is not None and not (is_number(correlation) and isfinite(correlation)):
-        raise InputError(
-            "correlation",
-            "must be a finite number",
-            got=correlation,
-            remedy="Leave it out to measure it.",
-        )
-    per_row = votes_per_row(
-        votes, (votes.models.is_voter & (votes.weights > 0))[votes.models.group_model]
-    )
+    if correlation is None:
+        correlation = error_correlation(votes)
+    require_number("correlation", correlation, least=-1)
+    counted = (votes.models.is_voter & (votes.weights > 0))[votes.models.group_model]
+    per_row = votes_per_row(votes, counted)
     covered = float(votes.counts @ (per_row > 0))
     if covered <= 0:
         return 0.0
     n = float(votes.counts @ per_row) / covered
-    correlation = error_correlation(votes) if correlation is None else correlation
     return n / (1 + (n - 1) * min(max(correlation, 0.0), 1.0))
 
 
@@ -393,7 +258,7 @@ def _excess(votes: _Cast, proba: Array) -> float:
     mixed = normalised(
         proba.T @ ((counts * (n_votes > 0))[:, None] * proba) + 1e-6 * np.eye(n_classes)
     )
-    if np.linalg.norm(mixed, -2) < TOLD_APART:
+    if np.linalg.norm(mixed, -2) < 1e-4:  # the least singular value; 1 for a sure answer
         return 0.0  # the answer is the same for all objects
     mean = np.einsum("kl,jlc->jkc", np.linalg.inv(mixed), mean)
     expected = np.zeros_like(said)

@@ -185,8 +185,17 @@ def is_majority(outcome: Solution) -> bool:
 
 
 def changed_rows(outcome: Solution, votes: Majority) -> Array:
-    """Return the distinct rows whose label differs from the majority vote's, but for those whose known label was held fixed."""
-    return open_rows(outcome) & (outcome.row_classes != votes.classes)
+    """The distinct rows whose label differs from the one that most votes name; known labels that were held fixed do not."""
+    return open_rows(outcome) & ~votes.tied & (outcome.row_classes != votes.classes)
+
+
+def changed_share(solution: Solution, votes: Majority | None) -> float | None:
+    """The share of labels that differ from those of the majority vote, of those that were not held fixed."""
+    weight = row_weights(solution)
+    total = float(weight @ open_rows(solution))
+    if votes is None or is_majority(solution) or total <= 0:
+        return None
+    return float(weight @ changed_rows(solution, votes)) / total
 
 
 # ---- one answer, by true classes -----------------------------------------------------------------

@@ -26,7 +26,7 @@ from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
 from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
 from ..answer.rule import KnownLabels, Rule, weight_scale
 from ..answer.solution import top_classes
-from ..diagnosis.doubts import MUCH_APART, bias_note, judge_bias
+from ..diagnosis.voter_checks import MUCH_APART, bias_note, judge_bias
 from ..votes import Votes, hardened, non_negative, only_rows, votes_per_model
 
 ModelWeights = (

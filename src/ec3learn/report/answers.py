@@ -15,7 +15,6 @@ from .._typing import Array
 from ..answer.extension import matching_labels
 from ..answer.notes import CALIBRATION
 from ..diagnosis import (
-    Explanation,
     agreement,
     ask,
     contested,
@@ -27,7 +26,7 @@ from ..diagnosis import (
 )
 from ..diagnosis.contested import CLOSE
 from ..diagnosis.correlation import shown_by_labels, shows_correlation
-from ..diagnosis.explanation import tally_of
+from ..diagnosis.explanation import Explanation, tally_of
 from ..diagnosis.labels import HARD, taught_labels
 from ..diagnosis.metrics import changed_rows, is_majority
 from ..diagnosis.summary import Summary
@@ -85,7 +84,6 @@ def change_facts(subject: Subject) -> Facts | None:
         "any": bool(changed.any()),
         "n": round(float(counts @ changed)),
         "share": float(counts @ changed) / max(subject.n_open, 1e-300),
-        "tied": round(float(counts @ (changed & subject.majority.tied))),
         "moves": [
             (names[moves[i] // n_classes], names[moves[i] % n_classes], round(sizes[i]))
             for i in largest(sizes, 8)

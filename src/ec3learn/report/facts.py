@@ -20,8 +20,8 @@ from .._checks import InputTypeError, require_integer
 from .._text import count, percent
 from ..answer.notes import CALIBRATION, DISTINCT_ROWS, WARNINGS, Note, one_per_kind
 from ..answer.solution import Solution, Solved, solution_of
-from ..diagnosis import summarise
-from ..diagnosis.summary import Summary, score_notes
+from ..diagnosis.summary import Summary, summarise
+from ..diagnosis.warnings import score_notes
 from .answers import (
     change_facts,
     class_facts,

@@ -9,10 +9,10 @@ import numpy as np
 from .._text import isolated
 from .._typing import Array
 from ..answer.solution import Solution
-from ..diagnosis import by_trouble, doubts, pairs, without
-from ..diagnosis.doubts import ALWAYS, RULE, WORSE
+from ..diagnosis import pairs, voter_checks
 from ..diagnosis.labels import Labels
-from ..diagnosis.pairs import ALIKE, FEW, FEW_DEPARTURES, Pairs
+from ..diagnosis.pairs import ALIKE, FEW, FEW_DEPARTURES, Pairs, without
+from ..diagnosis.voter_checks import ALWAYS, RULE, WORSE, worst_first
 from ..diagnosis.voters import contingency
 from ..votes import Kind
 from ..votes.labels import plain
@@ -31,12 +31,12 @@ def model_facts(subject: Subject) -> Facts | None:
     if subject.votes is None and consensus.stored_voters is None:
         return None
     labels, source = _labels_for_voters(subject)
-    table = list(by_trouble(consensus, labels).rows())
+    table = list(worst_first(consensus, labels).rows())
     remarks = {
         row["model"]: f"always says {isolated(row['says'])}"
         if row["doubt"] == ALWAYS
         else row["doubt"]
-        for row in doubts(consensus).rows()
+        for row in voter_checks(consensus).rows()
     }
     for row in table:
         row["remark"] = remarks.get(row["model"]) if row["kind"] != "clustering" else None

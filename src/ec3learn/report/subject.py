@@ -10,9 +10,16 @@ import numpy as np
 from .._typing import Array
 from ..answer.notes import DISTINCT_ROWS
 from ..answer.solution import Solution
-from ..diagnosis import close_calls, majority
+from ..diagnosis.contested import close_calls
 from ..diagnosis.labels import given_labels, label_weights, read_labels, taught_labels
-from ..diagnosis.metrics import are_counts, given_weights, object_weights, open_rows, row_weights
+from ..diagnosis.metrics import (
+    are_counts,
+    given_weights,
+    majority,
+    object_weights,
+    open_rows,
+    row_weights,
+)
 from ..votes.labels import plain
 
 Facts = dict[str, Any]

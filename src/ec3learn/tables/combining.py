@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from .._checks import InputTypeError, require_bool
 from ..answer.notes import COLLAPSE, LONG_TABLE, LOOK_ALIKE
 from ..consensus import Consensus
-from ..diagnosis.summary import bias_notes
+from ..diagnosis.warnings import bias_notes
 from ..methods import Method, ReliabilityWarning, method_of
 from ..methods.solving import with_class_prior
 from ..votes import Votes

@@ -1,0 +1,158 @@
+"""What to be careful about: notes on the answer, on the voters, and on what labels show."""
+
+from __future__ import annotations
+
+from .._text import arg, count, percent, shown, some
+from ..answer import notes as kinds
+from ..answer.notes import Note
+from ..answer.solution import Solution
+from ..votes import has_clusterings
+from ..votes.labels import plain
+from .correlation import erring_voters
+from .metrics import Majority, changed_rows, changed_share, is_majority, majority, row_weights
+from .score import Score
+from .voter_checks import ALWAYS, NO_BETTER, WORSE, bias_of, voter_checks
+from .voters import voters
+
+OFTEN = 0.05  # the share of labels that must differ before it is worth a note
+FEW = 30  # objects below which no voter is said to decide alone
+LEAST_VOTERS = MOST_LEADERS = 3  # voters below which, and leaders above which, it is not said
+
+
+def notes_of(solution: Solution, *, fast: bool = False) -> tuple[Note, ...]:
+    """The notes of the method, and where there are votes, what is odd about the answer and the voters.
+
+    `fast` leaves out whether the voters are biased.
+    """
+    notes = list(solution.notes)
+    if solution.votes is None or not solution.has_objects:
+        return tuple(notes)
+    votes = majority(solution)
+    notes += _answer_notes(solution, votes)
+    notes += [] if votes is None or is_majority(solution) else _leader_notes(solution, votes)
+    notes += [*two_voter_notes(solution), *_voter_notes(solution)]
+    notes += [] if fast else bias_notes(solution)
+    return tuple(dict.fromkeys(notes))
+
+
+def bias_notes(solution: Solution) -> list[Note]:
+    """The note that the voters look biased, unless the method has it already."""
+    if any(note.kind == kinds.BIAS for note in solution.notes):
+        return []
+    bias = bias_of(solution)
+    return [] if bias is None else [bias]
+
+
+def _leader_notes(solution: Solution, votes: Majority) -> list[Note]:
+    """A note on voters whom the answer always follows, though most votes often name another class.
+
+    A pair of copies does this. So does a pair that is never wrong: nothing in the votes tells the
+    two apart.
+    """
+    n_voters = sum(model.kind == "classifier" for model in solution.models)
+    weight = row_weights(solution)
+    if weight.sum() < FEW or n_voters < LEAST_VOTERS:
+        return []
+    outvoted = float(weight @ changed_rows(solution, votes)) / float(weight.sum())
+    if outvoted < OFTEN:
+        return []
+    rows = voters(solution).rows()
+    leaders = [
+        shown(row["model"]) for row in rows if row["agreement"] == 1 and row["coverage"] >= 0.5
+    ]
+    if not leaders or len(leaders) > MOST_LEADERS:
+        return []
+    apart = f"though most votes name another class for {percent(outvoted)} of the objects"
+    copies = "If they copy each other, drop all but one."
+    remedy = copies if len(leaders) > 1 else "Make sure that it is that good."
+    text = f"The answer always follows {some(leaders)}, {apart}. {remedy}"
+    return [Note(kinds.DECIDED_ALONE, text)]
+
+
+def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
+    """What is odd about the answer itself."""
+    notes, classes = [], solution.row_classes
+    if not solution.converged:
+        text = f"The solver stopped before it reached its tolerance: raise {arg('max_iter')} or {arg('tol')} and solve again."
+        notes.append(Note(kinds.NOT_CONVERGED, text))
+    if len(solution.classes) == 1:
+        notes.append(Note(kinds.ONE_CLASS, "There is only one class, so every object has it."))
+    if votes is None or len(solution.classes) == 1:
+        return notes
+    weight = row_weights(solution)
+    others = float(weight @ (votes.classes != classes)) / max(float(weight.sum()), 1e-300)
+    if (classes == classes[0]).all() and others >= OFTEN:
+        label = shown(plain(solution.classes[classes[0]]))
+        text = f"All objects got the class {label}, though most votes name another for {percent(others)} of them."
+        notes.append(Note(kinds.ONE_CLASS, f"{text} Compare with another method."))
+    elif changed_share(solution, votes) == 0 and (votes.proba.max(axis=1) < 1 - 1e-9).any():
+        text = "No label differs from the majority vote's. What may differ is how confident the answer is."
+        notes.append(Note(kinds.SAME_AS_MAJORITY, text))
+    return notes
+
+
+OF_DOUBTS = {  # the kind of note and its text, for each kind of doubt about voters
+    WORSE: (
+        kinds.WORSE_THAN_CHANCE,
+        "Worse than chance: {}. Such votes agree with the answer less often than random ones would.",
+    ),
+    NO_BETTER: (
+        kinds.NO_BETTER_THAN_CHANCE,
+        "No better than chance: {}. Such votes agree with the answer no more often than random ones would.",
+    ),
+    ALWAYS: (
+        kinds.CONSTANT,
+        "Always the same label: {}. Such votes carry no information about an object. Leave them out.",
+    ),
+}
+
+
+def two_voter_notes(solution: Solution) -> list[Note]:
+    """A note that two voters who disagree do not show who of them is right, unless something else could."""
+    votes = solution.votes
+    if votes is None:
+        return [note for note in solution.notes if note.kind == kinds.TWO_VOTERS]
+    if solution.known is not None or votes.prior is not None or has_clusterings(votes):
+        return []
+    shares = majority(solution) if len(erring_voters(votes)) == 2 else None
+    if shares is None or not (row_weights(solution) @ (shares.proba.max(axis=1) < 1 - 1e-9)):
+        return []
+    text = "Two voters do not show which of them is right where they disagree: what is said of each tells whom the answer follows"
+    return [Note(kinds.TWO_VOTERS, f"{text}. Add a third voter, or pass {arg('known')}.")]
+
+
+def _voter_notes(solution: Solution) -> list[Note]:
+    """A note per kind of doubt about voters."""
+    names: dict[str, list[str]] = {doubt: [] for doubt in OF_DOUBTS}
+    for row in voter_checks(solution).rows():
+        if row["model"] not in solution.worse_than_chance:  # the method has a note on these
+            label = f" ({row['says']!r})" if row["doubt"] == ALWAYS else ""
+            names[row["doubt"]].append(shown(row["model"]) + label)
+    return [
+        Note(kind, text.format(some(names[doubt])))
+        for doubt, (kind, text) in OF_DOUBTS.items()
+        if names[doubt]
+    ]
+
+
+def score_notes(score: Score) -> list[Note]:
+    """The notes that the majority vote is better, or the answer too sure, by labels that the method did not see."""
+    hidden, notes = score.cross_validated, []
+    if score.difference is not None and score.difference.second_is_better:
+        labels = (
+            "known labels that were hidden from the method" if hidden else "the held-out labels"
+        )
+        first, second, p = score.difference.first, score.difference.second, score.difference.p_value
+        text = f"The majority vote is better on {labels}: where the two differ, it is right on {count(second, 'object')} and"
+        remedy = "Try another method, or take the majority vote."
+        notes.append(
+            Note(
+                kinds.WORSE_THAN_MAJORITY,
+                f"{text} the consensus on {first:,} (p = {p:.1g}). {remedy}",
+            )
+        )
+    if score.overconfident:
+        labels = "hidden known labels" if hidden else "the held-out labels"
+        text = f"The answer is overconfident: on {labels} the mean confidence is {score.consensus.confidence:.3f}, but only"
+        notes.append(Note(kinds.OVERCONFIDENT, f"{text} {percent(score.accuracy)} are correct."))
+    return notes
