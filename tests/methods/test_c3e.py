@@ -62,7 +62,7 @@ def test_the_golden_numbers_of_the_divergence(w8):
     assert_allclose(one_sweep.proba, table(KL_ONE_SWEEP), **GOLDEN)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(6))
 def test_products_with_the_similarity_are_those_of_the_full_matrix(seed):
     rng = np.random.default_rng([seed, 2])
     raw = random_table(rng, soft=seed % 2 == 0, weighted=seed % 3 == 0, missing=0.3)
@@ -78,7 +78,7 @@ def test_products_with_the_similarity_are_those_of_the_full_matrix(seed):
     assert_allclose(similar.degree[index], full.sum(axis=1) - np.diag(full), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_an_independent_dense_solution_of_the_squared_loss_agrees(seed):
     rng = np.random.default_rng([seed, 3])
     raw = random_table(rng, soft=seed % 2 == 0, weighted=seed % 3 == 0)

@@ -79,16 +79,16 @@ class Membership:
 
     def gather_parts(self, table: Table) -> Iterator[tuple[slice, Array]]:
         """The same, some rows at a time."""
-        entries = self.entries.tocsr()
+        by_row = replace(self, entries=self.entries.tocsr())
         for rows in chunks(self.n_rows, CHUNK // 8):
-            yield rows, self._part(entries, rows).gather(table)
+            yield rows, by_row._part(rows).gather(table)
 
-    def _part(self, entries: sparse.csr_array, rows: slice) -> Membership:
+    def _part(self, rows: slice) -> Membership:
         """Some of the rows."""
         if rows.stop - rows.start == self.n_rows:
             return self
         soft = None if self.soft is None else (self.soft[0][rows], self.soft[1])
-        return replace(self, entries=_some_rows(entries, rows), soft=soft)
+        return replace(self, entries=_some_rows(self.entries.tocsr(), rows), soft=soft)
 
     def scatter(self, values: Array) -> Array:
         """A^m' values: for each group the sum over its rows."""
@@ -99,9 +99,9 @@ class Membership:
 
     def scatter_weighted(self, weights: Array, values: Array) -> Array:
         """A^m' diag(weights) values, some rows at a time: more of them if the sums are large."""
-        sums, entries = np.zeros((self.n_groups, values.shape[1])), self.entries.tocsr()
+        sums = np.zeros((self.n_groups, values.shape[1]))
         for rows in chunks(self.n_rows, max(CHUNK // 8, 8 * self.n_groups)):
-            sums += self._part(entries, rows).scatter(weights[rows, None] * values[rows])
+            sums += self._part(rows).scatter(weights[rows, None] * values[rows])
         return sums
 
     # ---- pairs of groups -------------------------------------------------------------------------

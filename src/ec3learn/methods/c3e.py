@@ -31,7 +31,7 @@ from .._checks import InputError, require_integer, require_number
 from .._typing import Array
 from ..algebra.linear import normalised, solve_free_rows
 from ..algebra.membership import entries, membership, reached_groups
-from ..answer.rule import KnownLabels, mean_votes
+from ..answer.rule import KnownLabels, mean_votes, one_hot
 from ..votes import Votes
 from .base import Answer, Method
 
@@ -159,45 +159,25 @@ class CoAssociation:
 
     def __init__(self, votes: Votes) -> None:
         self.votes = votes
-        clustering = ~votes.models.is_classifier & (votes.weights > 0)
-        in_clusters = clustering[votes.models.group_model]
-        columns = np.flatnonzero(in_clusters)
-        matrix = entries(votes)[:, columns] if len(columns) else sparse.csr_array((votes.n_rows, 0))
-        weight = votes.weights[votes.models.group_model[columns]]
-        models = np.unique(votes.models.group_model[columns])
-        of_model = sparse.csr_array(
-            (
-                np.ones(len(columns)),
-                (
-                    np.arange(len(columns)),
-                    np.searchsorted(models, votes.models.group_model[columns]),
-                ),
-            ),
-            shape=(len(columns), len(models)),
+        group_model, clusterings = (
+            votes.models.group_model,
+            np.flatnonzero(~votes.models.is_voter & (votes.weights > 0)),
         )
-        covered = (matrix @ of_model).toarray() > 0.5
-        gaps, self.gap = _distinct(covered)
-        if len(gaps) > MOST_GAPS:
-            raise InputError(
-                "votes",
-                phrase=f"C3E supports at most {MOST_GAPS:,} different sets of clusterings that objects are missing from, "
-                f"got {len(gaps):,}",
-                remedy="Give the missing objects a cluster of their own, or leave out the clusterings with most gaps.",
-            )
-        both = (gaps * votes.weights[models]) @ gaps.T
+        columns = np.flatnonzero(np.isin(group_model, clusterings))
+        owner = np.searchsorted(clusterings, group_model[columns])
+        matrix = entries(votes)[:, columns]
+        self.weight = votes.weights[group_model[columns]]
+        gaps, self.gap = _sets_of_gaps(matrix @ one_hot(owner, len(clusterings)))
+        both = (gaps * votes.weights[clusterings]) @ gaps.T
         self.per_cover = np.divide(1.0, both, out=np.zeros_like(both), where=both > 0)
-        self.weight = weight
-        place = (
-            self.gap[np.repeat(np.arange(votes.n_rows), np.diff(matrix.indptr))] * len(columns)
-            + matrix.indices
-        )
+        # A column for each set of gaps and each cluster.
+        place = np.repeat(self.gap, np.diff(matrix.indptr)) * len(columns) + matrix.indices
         self.clusters = sparse.csr_array(
             (matrix.data, place, matrix.indptr), shape=(votes.n_rows, len(gaps) * len(columns))
         )
-        own_weight = np.tile(weight, len(gaps))
-        self.own = (self.clusters.power(2) @ own_weight) * self.per_cover[
-            self.gap, self.gap
-        ]  # s_ii
+        weights = np.tile(self.weight, len(gaps))
+        # s_ii
+        self.own = (self.clusters.power(2) @ weights) * self.per_cover[self.gap, self.gap]
         self.counts = votes.counts
         self.itself = _self_weight(votes)
         self.degree = np.maximum(self.product(np.ones((votes.n_rows, 1)))[:, 0], 0.0)
@@ -256,17 +236,19 @@ def _self_weight(votes: Votes) -> Array:
     return np.divide(total, votes.counts, out=np.zeros_like(total), where=votes.counts > 0)
 
 
-def _distinct(covered: Array) -> tuple[Array, Array]:
-    """Return the distinct rows of a table of truth values, and the number of each row among them."""
-    numbers = np.zeros(len(covered), dtype=np.int64)
-    for begin in range(
-        0, covered.shape[1], 40
-    ):  # 40 columns at a time, in one integer with those before them
-        part = covered[:, begin : begin + 40]
-        _, numbers = np.unique(numbers, return_inverse=True)
-        numbers = (numbers << part.shape[1]) + part @ (1 << np.arange(part.shape[1]))
-    _, first, number = np.unique(numbers, return_index=True, return_inverse=True)
-    return covered[first], number
+def _sets_of_gaps(covered: sparse.csr_array) -> tuple[Array, Array]:
+    """Which clusterings cover the rows with each set of gaps, and the number of each row's set."""
+    if not covered.shape[1]:
+        return np.zeros((1, 0)), np.zeros(covered.shape[0], dtype=np.int64)
+    gaps, number = np.unique(covered.toarray() > 0.5, axis=0, return_inverse=True)
+    if len(gaps) > MOST_GAPS:
+        raise InputError(
+            "votes",
+            phrase=f"C3E supports at most {MOST_GAPS:,} different sets of clusterings that objects "
+            f"are missing from, got {len(gaps):,}",
+            remedy="Give the missing objects a cluster of their own, or leave out the clusterings with most gaps.",
+        )
+    return gaps, number.ravel()
 
 
 # ---- squared loss --------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ distinct rows are enough.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,24 +109,19 @@ class UPE(Method):
             )
             if best is None or found.fun < best.fun:
                 best = found
-        proba = embedding.class_proba(best.x)
-        weightless = np.flatnonzero(votes.counts <= 0)
-        if len(weightless):
-            proba[weightless] = embedding.place_alone(weightless, best.x)
-        _, _, votes_alone = mean_votes(votes, membership(votes), votes.weights, known)
-        unanswered = embedding.total_of_rows <= 0
+        proba, unanswered = embedding.class_proba(best.x), embedding.total_of_rows <= 0
+        mean, _, votes_alone = mean_votes(votes, membership(votes), votes.weights, known)
+        weightless = votes.counts <= 0  # they have no point: their votes answer
+        proba[weightless] = mean[weightless]
         proba[unanswered] = votes_alone.fallback
-        lacking = "no vote and no cluster, and got the mean vote of all"
-        converged = (
-            bool(best.success) or best.status == 2
-        )  # 2: no step can improve it in floating point
         return Answer(
             proba,
             unanswered,
             objective=float(best.fun),
             n_iter=int(best.nit),
-            converged=converged,
-            lacking=lacking,
+            # 2: no step can improve it in floating point
+            converged=bool(best.success) or best.status == 2,
+            lacking="no vote and no cluster, and got the mean vote of all",
         )
 
 
@@ -143,23 +137,22 @@ class Embedding:
         self.counts, self.total = votes.counts, float(votes.counts.sum())
         self.eta = eta * self.total
         self.root = np.sqrt(votes.counts)
-        # All classifiers are pooled into one block of votes by class; then comes one block of
-        # clusters per clustering.
-        column = votes.models.group_class.astype(np.int64)
+        # All classifiers are pooled into one block of points, one per class; then comes one block
+        # of clusters per clustering.
+        offsets, column = votes.models.offsets, votes.models.group_class.astype(np.int64)
         self.blocks = [slice(0, votes.n_classes)]
-        for m in np.flatnonzero(~votes.models.is_classifier & (votes.weights > 0)):
-            first, size = self.blocks[-1].stop, votes.models[m].n_groups
-            if size:
-                column[votes.models.offsets[m] : votes.models.offsets[m + 1]] = first + np.arange(
-                    size
-                )
-                self.blocks.append(slice(first, first + size))
+        for m in np.flatnonzero(~votes.models.is_voter & (votes.weights > 0)):
+            first = self.blocks[-1].stop
+            block = slice(first, first + votes.models[m].n_groups)
+            column[offsets[m] : offsets[m + 1]] = np.arange(block.start, block.stop)
+            if block.stop > first:
+                self.blocks.append(block)
         self.n_rows, self.n_points = votes.n_rows, self.blocks[-1].stop
         self.n_unknown = (self.n_rows + self.n_points) * n_components
         placed = np.flatnonzero(column >= 0)
         weight = votes.weights[votes.models.group_model[placed]]
         to_points = sparse.csr_array(
-            (weight, (placed, column[placed])), shape=(votes.models.n_groups, self.n_points)
+            (weight, (placed, column[placed])), shape=(len(column), self.n_points)
         )
         groups = membership(votes)
         self.pooled = np.vstack([sums for _, sums in groups.gather_parts(to_points[groups.order])])
@@ -199,21 +192,6 @@ class Embedding:
             reach += weighted.sum(axis=0)
         gradient[self.n_rows :] = self.eta * theta + reach[:, None] * theta - pull
         return total, gradient.ravel()
-
-    def place_alone(self, rows: Array, unknown: Array) -> Array:
-        """Return P(class | i) of rows without weight: their points are found among groups that stay where they are."""
-        _, theta = self.split(unknown)
-        alone = copy(self)
-        alone.n_rows, alone.pooled = len(rows), self.pooled[rows]
-        alone.n_votes = [n_votes[rows] for n_votes in self.n_votes]
-        alone.counts = alone.root = np.ones(len(rows))
-
-        def cost(x: Array) -> tuple[float, Array]:
-            value, gradient = alone.cost(np.concatenate([x, theta.ravel()]))
-            return value, gradient[: len(x)]
-
-        found = minimize(cost, np.zeros(len(rows) * self.n_components), jac=True, method="L-BFGS-B")
-        return alone.class_proba(np.concatenate([found.x, theta.ravel()]))
 
     def class_proba(self, unknown: Array) -> Array:
         """Return P(class | i)."""

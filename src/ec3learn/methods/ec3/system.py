@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement
 
 import numpy as np
 from scipy import linalg
@@ -30,7 +30,6 @@ from ...votes import Votes
 from .objective import Problem, Setting
 
 ALPHA, BETA = 0, 1  # the couplings
-SOFT_VOTE = Setting(0.0, 0.0, 1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -93,22 +92,6 @@ def solve_over_groups(problem: Problem, sums: RowSums) -> tuple[Array, Array]:
     for a, part in zip(factor, np.split(solved, len(factor)), strict=True):
         unknown[a] = scale[a][:, None] * part
     return unknown[ALPHA], unknown[BETA]
-
-
-# ---- the whole grid of settings ------------------------------------------------------------------
-
-
-def grid(step: float = 0.05) -> list[Setting]:
-    """All settings with alpha + beta + gamma + delta = 1 in these steps that tie the answer to the votes."""
-    n = round(1 / step)
-    parts = (
-        (a, b, c, n - a - b - c) for a, b, c in product(range(n + 1), repeat=3) if a + b + c <= n
-    )
-    return [
-        Setting(*(x / n for x in part))
-        for part in parts
-        if part[2] > 0 or (part[0] > 0 and part[3] > 0)
-    ]
 
 
 class AnySetting:
