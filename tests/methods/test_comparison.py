@@ -95,15 +95,6 @@ def test_disputed_objects_come_first_and_say_who_says_what():
     assert "majority" in names
 
 
-def test_shares_of_pairs_and_methods_fit_together():
-    votes, _ = noisy_votes()
-    compared = compare(votes, methods=["majority", "dawid-skene", "bgcm"])
-    majority, bgcm = (compared.answers[name].labels() for name in ("majority", "bgcm"))
-    assert compared.pairs["bgcm"][0] == pytest.approx((majority != bgcm).mean())
-    assert 0 < compared.divided == compared.disagreement  # one of three is over a quarter
-    assert sum(compared.table["differs"]) >= compared.disagreement - 1e-9
-
-
 def test_a_method_that_cannot_answer_is_left_out_with_the_reason():
     compared = compare(
         noisy_votes()[0], methods={"majority": "majority", "bad": DawidSkene(max_iter=-1)}

@@ -104,7 +104,7 @@ class SubtypeModel(ConfusionModel):
         )
 
     def variational_step(self, mass: Array, class_votes: Array) -> tuple[Array, Array]:
-        """Return E ln of what each group says about each class and subtype, and E ln of their shares."""
+        """E ln of what each group says about each class and subtype, and E ln of their shares."""
         n_classes, subtypes = self.votes.n_classes, self.subtypes
         counts = self.votes.counts
         sums = scatter_to_votes(
@@ -135,14 +135,14 @@ class SubtypeModel(ConfusionModel):
         return moved / self.total / 2
 
     def _answers(self, evidence: Array, prior: Array) -> Array:
-        """Return z."""
+        """Z."""
         proba = np.empty((self.groups.n_rows, self.votes.n_classes))
         for rows, joint, *_ in self._posterior(evidence, prior):
             proba[rows] = joint.reshape(self.votes.n_classes, self.subtypes, -1).sum(axis=1).T
         return proba
 
     def _samples(self) -> bool:
-        """Return whether to learn from a sample: where it has enough votes of most voters."""
+        """Whether to learn from a sample: where it has enough votes of most voters."""
         share = SAMPLE / max(self.groups.n_rows, 1)
         if self.subtypes == 1 or share >= 0.5:
             return False
@@ -150,7 +150,7 @@ class SubtypeModel(ConfusionModel):
         return float(np.median(votes_per_model(self.votes)[voters])) * share >= ENOUGH
 
     def _sample(self) -> tuple[SubtypeModel, Array]:
-        """Return the same model of some rows: all that are labelled or very frequent, and others that stand for the rest."""
+        """The same model of some rows: all that are labelled or very frequent, and others that stand for the rest."""
         rows, counts = sample_rows(
             self.votes.counts, SAMPLE, None if self.known is None else self.known >= 0
         )
@@ -172,7 +172,7 @@ class SubtypeModel(ConfusionModel):
     # ---- priors ----------------------------------------------------------------------------------
 
     def _blocks(self, kind: str) -> Array:
-        """Return the groups of each base model of a kind that takes part, models x its groups."""
+        """The groups of each base model of a kind that takes part, models x its groups."""
         offsets, votes = self.votes.models.offsets, self.votes
         own = [
             m for m, model in enumerate(votes.models) if model.kind == kind and votes.weights[m] > 0
@@ -181,7 +181,7 @@ class SubtypeModel(ConfusionModel):
         return offsets[own][:, None] + np.arange(n_groups)
 
     def _grader_blocks(self) -> list[Array]:
-        """Return the groups of voters that answer on a scale, one block per scale."""
+        """The groups of voters that answer on a scale, one block per scale."""
         scales: dict[tuple[Any, ...], list[int]] = {}
         for m, model in enumerate(self.votes.models):
             if model.kind == "grader" and self.votes.weights[m] > 0:
@@ -192,7 +192,7 @@ class SubtypeModel(ConfusionModel):
         ]
 
     def _prior(self, sums: Array) -> Array:
-        """Return b, groups x classes, from the expected votes of each group on each class."""
+        """B, groups x classes, from the expected votes of each group on each class."""
         if not self.pooled:
             return self.fixed
         prior = self.fixed.copy()
@@ -213,7 +213,7 @@ def _diagonal(n_classes: int) -> Array:
 
 
 def _easy_and_hard(start: Array, subtypes: int) -> Array:
-    """Return how each object is divided among subtypes at first: by how much its votes agree."""
+    """How each object is divided among subtypes at first: by how much its votes agree."""
     if subtypes == 1:
         return np.ones((len(start), 1))
     n_classes = start.shape[1]
@@ -222,7 +222,7 @@ def _easy_and_hard(start: Array, subtypes: int) -> Array:
 
 
 def _pooled_prior(sums: Array, weight: Array) -> Array:
-    """Return the prior of each voter, voters x answers x classes, from their expected votes; each counts by its weight.
+    """The prior of each voter, voters x answers x classes, from their expected votes; each counts by its weight.
 
     It is the crowd's confusion matrix with the odds of being right multiplied by rho_j, by which
     the voter is right more often than the crowd would be on the same classes; a few votes of the
@@ -310,7 +310,7 @@ class CoinModel(ConfusionModel):
 
 
 def mean_moves(counts: Array, before: Array, after: Array) -> Array:
-    """Return by how much the probability of each class moves on average, some rows at a time."""
+    """By how much the probability of each class moves on average, some rows at a time."""
     moves = np.zeros(before.shape[1])
     for rows in chunks(len(before)):
         moves += counts[rows] @ np.abs(after[rows] - before[rows])
@@ -318,7 +318,7 @@ def mean_moves(counts: Array, before: Array, after: Array) -> Array:
 
 
 def _minka_step(beta: Array, counts: Array, weight: Array) -> Array:
-    """Return the prior after one step towards the most likely one for these counts, voters x outcomes."""
+    """The prior after one step towards the most likely one for these counts, voters x outcomes."""
     total = counts.sum(axis=1)
     up = weight @ (digamma(counts + beta) - digamma(beta))
     down = weight @ (digamma(total + beta.sum()) - digamma(beta.sum()))

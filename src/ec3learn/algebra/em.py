@@ -43,7 +43,7 @@ class Fit:
 
 
 def n_confusions(votes: Votes) -> int:
-    """Return how many entries the confusion matrices of all voters have together."""
+    """How many entries the confusion matrices of all voters have together."""
     return sum(model.n_groups for model in votes.models if model.is_voter) * votes.n_classes
 
 
@@ -129,7 +129,7 @@ class ConfusionModel:
         return Fit(proba, evidence, prior, len(likelihoods), converged, likelihoods)
 
     def m_step(self, proba: Array) -> tuple[Array, Array]:
-        """Return the logarithms of the C and the p that fit the truth best."""
+        """The logarithms of the C and the p that fit the truth best."""
         n_classes, smoothing = self.votes.n_classes, self.smoothing
         sums = np.maximum(
             scatter_to_votes(self.votes, self.groups, self.votes.counts[:, None] * proba), 0.0
@@ -143,12 +143,12 @@ class ConfusionModel:
         return evidence, prior
 
     def e_step(self, evidence: Array, prior: Array) -> tuple[Array, float]:
-        """Return q, and the log-likelihood of all votes with the prior of C."""
+        """Q, and the log-likelihood of all votes with the prior of C."""
         proba, by_row = self.e_step_by_row(evidence, prior)
         return proba, self._log_prior(evidence) + float(self.votes.counts @ by_row)
 
     def e_step_by_row(self, evidence: Array, prior: Array) -> tuple[Array, Array]:
-        """Return q, and the log-likelihood of the votes on each row."""
+        """Q, and the log-likelihood of the votes on each row."""
         proba, likelihood = (
             np.empty((self.groups.n_rows, self.votes.n_classes)),
             np.empty(self.groups.n_rows),
@@ -159,13 +159,13 @@ class ConfusionModel:
         return proba, likelihood
 
     def _table(self, evidence: Array) -> Array:
-        """Return the evidence of the groups by their weights, in the order that A^m has them in."""
+        """The evidence of the groups by their weights, in the order that A^m has them in."""
         return (self.weight[:, None] * evidence)[self.groups.order]
 
     def _posterior(
         self, evidence: Array, prior: Array
     ) -> Iterator[tuple[slice, Array, Array, Array]]:
-        """Return q, some rows at a time, with the rows in columns: few long lines are quicker than many short ones.
+        """Q, some rows at a time, with the rows in columns: few long lines are quicker than many short ones.
 
         With it come the two parts of each row's likelihood: the logarithm of its largest term, and
         the sum of all terms over it.
@@ -188,7 +188,7 @@ class ConfusionModel:
             yield rows, joint, top, total
 
     def _by_model(self, per_group: Array) -> Array:
-        """Return for each group the sum over its model's groups."""
+        """For each group the sum over its model's groups."""
         some = np.flatnonzero(
             np.diff(self.votes.models.offsets)
         )  # a clustering may have no cluster
@@ -197,7 +197,7 @@ class ConfusionModel:
         return sums[self.group_model]
 
     def _one_coin(self, sums: Array, totals: Array) -> Array:
-        """Return the logarithms of C where each classifier has one number, the probability of being right."""
+        """The logarithms of C where each classifier has one number, the probability of being right."""
         n_classes, smoothing = self.votes.n_classes, self.smoothing
         right = sums[np.arange(len(sums)), self.own_class][:, None]
         skill = (self._by_model(right) + smoothing) / (
@@ -211,7 +211,7 @@ class ConfusionModel:
         )
 
     def _log_prior(self, evidence: Array) -> float:
-        """Return the logarithm of the prior that the smoothing stands for, up to a constant."""
+        """The logarithm of the prior that the smoothing stands for, up to a constant."""
         per_group = evidence.sum(axis=1)
         if len(self.coins):
             n_classes, own = evidence.shape[1], self.own_class

@@ -43,7 +43,7 @@ SLOPE_SPREAD = 0.4  # standard deviation of the logarithm of a slope, before any
 
 
 def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust:
-    """Return how far to trust the prior of the votes.
+    """How far to trust the prior of the votes.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class TrustModel(SubtypeModel):
         ), likelihood + diagonal
 
     def _worth(self, proba: Array, trust: Trust) -> float:
-        """Return how many votes the prior is worth: the log-odds of being right over chance, relative to those of a vote."""
+        """How many votes the prior is worth: the log-odds of being right over chance, relative to those of a vote."""
         votes, given = self.votes, self.prior.given
         top = trust.log_proba(self.prior.proba[given]).argmax(axis=1)
         mass = votes.counts[given, None] * proba[given]
@@ -164,7 +164,7 @@ class TrustModel(SubtypeModel):
 
 
 def _folds(votes: Votes, groups: Membership, start: Array) -> Array:
-    """Return the number of each row's fold: folds are alike in how sure priors are."""
+    """The number of each row's fold: folds are alike in how sure priors are."""
     assert votes.prior is not None
     folds = np.empty(votes.n_rows, dtype=np.int64)
     folds[rows_in_own_order(votes, groups, start, np.nan_to_num(votes.prior.proba))] = (
@@ -174,7 +174,7 @@ def _folds(votes: Votes, groups: Membership, start: Array) -> Array:
 
 
 def rows_in_own_order(votes: Votes, groups: Membership, start: Array, given: Array) -> Array:
-    """Return the rows in an order that does not depend on that of rows, voters and classes; neighbours are alike.
+    """The rows in an order that does not depend on that of rows, voters and classes; neighbours are alike.
 
     They are ordered by how sure what is given is, by how far the mean vote (`start`) agrees with it
     and is sure itself, by how far their voters agree with mean votes elsewhere, and by how common
@@ -194,7 +194,7 @@ def rows_in_own_order(votes: Votes, groups: Membership, start: Array, given: Arr
 
 
 def agreement_by_voter(votes: Votes, groups: Membership, start: Array) -> Array:
-    """Return how far each voter agrees with the mean vote (`start`), in votes."""
+    """How far each voter agrees with the mean vote (`start`), in votes."""
     agreed = (
         group_meaning(votes)
         .multiply(scatter_to_votes(votes, groups, votes.counts[:, None] * start))
@@ -204,12 +204,12 @@ def agreement_by_voter(votes: Votes, groups: Membership, start: Array) -> Array:
 
 
 def _no_trust(shares: Array) -> Trust:
-    """Return the trust that changes nothing: every prior is the shares of the classes."""
+    """The trust that changes nothing: every prior is the shares of the classes."""
     return Trust(0.0, np.log(shares), shares, 0.0)
 
 
 def _no_surer_than_right(trust: Trust, votes: Votes) -> Trust:
-    """Return the trust, with smaller numbers if it is surer of the classes it names than they are right, judged by the votes."""
+    """The trust, with smaller numbers if it is surer of the classes it names than they are right, judged by the votes."""
     assert votes.prior is not None
     rows = np.flatnonzero(votes.prior.given)
     proba, counts = votes.prior.proba[rows], votes.counts[rows] / votes.counts[rows].sum()
@@ -236,7 +236,7 @@ def _no_surer_than_right(trust: Trust, votes: Votes) -> Trust:
 
 
 def share_right(votes: Votes, classes: Array) -> float:
-    """Return how many of the rows' classes are right, from how often votes agree with them and with each other.
+    """How many of the rows' classes are right, from how often votes agree with them and with each other.
 
     Let two votes on an object be right independently of each other and of its class here, but for
     the truth. With y centred, the covariance of two votes is a^2 s, and that of a vote and the
@@ -276,7 +276,7 @@ def share_right(votes: Votes, classes: Array) -> float:
 
 
 def _log_odds(right: Array, total: Array) -> float:
-    """Return the log-odds of being right over chance from counts by class, averaged over classes; at least 0."""
+    """The log-odds of being right over chance from counts by class, averaged over classes; at least 0."""
     n_classes = len(total)
     share = float(((right + 1 / n_classes) / (total + 1)).mean())
     return max(float(np.log((n_classes - 1) * share / max(1 - share, 1e-3))), 0.0)
@@ -285,7 +285,7 @@ def _log_odds(right: Array, total: Array) -> float:
 def fit_slope_and_offsets(
     logs: Array, targets: Array, counts: Array, start: Array, prior: tuple[float, float]
 ) -> Array:
-    """Return the slope and the offsets of log-probabilities that fit soft targets best.
+    """The slope and the offsets of log-probabilities that fit soft targets best.
 
     `prior` holds the slope near 1 and the offsets near 0: the inverse variances of what is thought
     of them beforehand.
@@ -312,7 +312,7 @@ def fit_slope_and_offsets(
 
 
 def learn_slope(proba: Array, codes: Array, counts: Array) -> float:
-    """Return the slope of log-probabilities with the least log loss on labels, held near 1 by a normal prior of its logarithm."""
+    """The slope of log-probabilities with the least log loss on labels, held near 1 by a normal prior of its logarithm."""
     logs = np.log(np.maximum(proba, 1e-300))
     ahead = (
         logs - logs[np.arange(len(codes)), codes][:, None]

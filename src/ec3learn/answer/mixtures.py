@@ -117,7 +117,7 @@ class PrecisionRule(SumRule):
 
 
 def doubted_logs(shares: Array) -> Array:
-    """Return the logarithms of votes, ... x classes, a little less sure than they are; 0 where there is no vote."""
+    """The logarithms of votes, ... x classes, a little less sure than they are; 0 where there is no vote."""
     doubted = (1 - DOUBT) * shares + DOUBT / shares.shape[-1]
     return np.where(shares.any(axis=-1, keepdims=True), np.log(doubted), 0.0)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from .._text import count, printable
+from .._text import arg, count, printable, some
+from ..votes import Votes
 
 DISTINCT_ROWS = "distinct rows"  # the objects are the distinct rows of a table
 SAMPLE = "sample"  # only the most frequent rows were solved
@@ -97,7 +100,7 @@ class Note:
 
 
 def one_per_kind(notes: Iterable[Note]) -> list[Note]:
-    """Return the notes with those of one kind as one, of which the first are shown in full.
+    """The notes with those of one kind as one, of which the first are shown in full.
 
     Examples
     --------
@@ -114,3 +117,81 @@ def one_per_kind(notes: Iterable[Note]) -> list[Note]:
         more = [] if rest <= 0 else [f"And {count(rest, 'more note', 'more notes')} of this kind."]
         shown.append(Note(kind, " ".join([*texts[:MOST_OF_A_KIND], *more])))
     return shown
+
+
+# ---- notes on tables that may not be what they seem ----------------------------------------------
+
+LONG = 200  # objects from which a table with a single column of labels is more likely a long one
+MOST_NAMES = 10_000  # voters whose names are compared
+NO_ANSWERS = {
+    "",
+    "#n/a",
+    "--",
+    "<na>",
+    "?",
+    "abstain",
+    "don't know",
+    "n.a.",
+    "n/a",
+    "na",
+    "nan",
+    "no answer",
+    "not sure",
+    "null",
+}
+NO_ANSWERS |= {"skip", "skipped", "unknown", "unsure"}
+
+
+def table_notes(votes: Votes) -> list[Note]:
+    """Notes on labels and voters that look alike, no answers, a single voter, and what seems to be a long table."""
+    notes = []
+    labels = votes.classes.tolist()
+    alike = look_alike(labels)
+    if alike:
+        text = f"Some labels differ only in case, spaces or how a number is written, and count as different classes: {alike}."
+        notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they mean the same."))
+    voters = [model.name for model in votes.models if model.is_voter]
+    alike = look_alike(voters) if len(voters) <= MOST_NAMES else ""
+    if alike:
+        text = f"Some voters differ only in case, spaces or how a number is written, and count as different voters: {alike}."
+        notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they are the same."))
+    for label in labels:
+        if is_no_answer(label, labels):
+            remedy = f"If it means that a voter did not answer, pass {arg('missing', label)}."
+            notes.append(Note(NO_ANSWER, f"The label {label!r} counts as a class. {remedy}"))
+    if int(votes.models.is_voter.sum()) == 1:
+        text = "There is only one voter, so nothing tells where it is wrong."
+        remedy = f"If the table has one row per vote, name its columns of {arg('objects')} and {arg('voters')}."
+        wide = len(votes.models) == 1 and votes.stores.sparse is None and votes.stores.soft is None
+        kind = LONG_TABLE if wide and votes.n_objects >= LONG else ONE_VOTER
+        notes.append(Note(kind, f"{text} {remedy}" if wide else text))
+    return notes
+
+
+def is_no_answer(label: Any, labels: Sequence[Any]) -> bool:
+    """Whether a label looks as if it meant that somebody did not answer.
+
+    -1 does where the classes are numbered from 0 to 2 or more; -1, 0 and 1 may be opinions. "none"
+    may be a class, "None" is not.
+    """
+    if isinstance(label, str) and (label == "None" or label.casefold().strip() in NO_ANSWERS):
+        return True
+    return (
+        str(label) == "-1"
+        and {"-1", "0", "1", "2"} <= set(map(str, labels))
+        and "-2" not in map(str, labels)
+    )
+
+
+def look_alike(labels: Sequence[Any]) -> str:
+    """Labels that differ only in case, spaces or how a number is written, the first few of them in words."""
+    meant: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            text = " ".join(label.casefold().split())
+            meant.setdefault(re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", text), []).append(label)
+    found = [" and ".join(map(repr, own)) for own in meant.values() if len(own) > 1]
+    return some(found, 3)
+
+
+# ---- checks --------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ class Consensus:
         return self.solution.group_proba
 
     def labels(self, rule: Literal["argmax", "mass"] = "argmax") -> Array:
-        """Return one class per object, named as in the votes.
+        """One class per object, named as in the votes.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Consensus:
         proba: bool = False,
         rule: Literal["argmax", "mass"] = "argmax",
     ) -> Any:
-        """Return the answers as a dataframe, one row per object.
+        """The answers as a dataframe, one row per object.
 
         Parameters
         ----------
@@ -193,7 +193,7 @@ class Consensus:
         return Table({name: values.tolist() for name, values in columns.items()}).to_frame(backend)
 
     def score(self, truth: Any) -> float:
-        """Return the share of objects whose label is right, by labels that the method was not given.
+        """The share of objects whose label is right, by labels that the method was not given.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class Consensus:
 
     @cached_property
     def _facts(self) -> Summary:
-        """Return the summary for the notebook view, which may be shown many times."""
+        """The summary for the notebook view, which may be shown many times."""
         return self.summary()
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -15,19 +14,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputError, InputTypeError, is_number, unknown_name
-from .._text import arg, count, some
+from .._text import arg, count
 from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
 from ..answer.notes import (
     GRADES,
-    LONG_TABLE,
-    LOOK_ALIKE,
-    NO_ANSWER,
-    ONE_VOTER,
     PRIOR,
     REPEATS,
     Note,
+    table_notes,
 )
 from ..answer.rule import KnownLabels, mean_votes
 from ..answer.solution import Answer as Answer
@@ -145,7 +141,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
         return Consensus(solution)
 
     def answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        """Return the answer for each distinct row of the votes; `solve` makes a Consensus of it."""
+        """The answer for each distinct row of the votes; `solve` makes a Consensus of it."""
         if known is None:
             require_votes(votes, np.ones(len(votes.models)))
         elif not self.admits_known:
@@ -166,7 +162,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
             )
 
     def _readable(self, votes: Votes, codes: Array | None) -> tuple[Votes, list[Note]]:
-        """Return the votes in a form the method can read, and notes on what that took; `codes` are known classes by object."""
+        """The votes in a form the method can read, and notes on what that took; `codes` are known classes by object."""
         notes = []
         if votes.stores.n_repeated:
             text = f"{count(votes.stores.n_repeated, 'vote')} repeated a voter's vote on the same object."
@@ -192,26 +188,26 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        """Return the answer for each row of the votes."""
+        """The answer for each row of the votes."""
 
     def _title(self, known: KnownLabels | None) -> str:
-        """Return what the method is called where it is shown."""
+        """What the method is called where it is shown."""
         return self.title
 
     def _known_pull(self) -> float:
-        """Return how hard a known label pulls its object; infinite holds it fixed."""
+        """How hard a known label pulls its object; infinite holds it fixed."""
         return np.inf
 
     def _not_converged(self) -> str:
-        """Return the warning for a loop that was cut off."""
+        """The warning for a loop that was cut off."""
         return f"{self.title} stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol."
 
     def _tolerance(self) -> float:
-        """Return when a loop stops, where that depends on other parameters."""
+        """When a loop stops, where that depends on other parameters."""
         return self.tol
 
     def _split_known(self, votes: Votes, codes: Array | None) -> tuple[Votes, KnownLabels | None]:
-        """Return the votes, objects with known labels in distinct rows of their own, and these labels."""
+        """The votes, objects with known labels in distinct rows of their own, and these labels."""
         if codes is None or not (codes >= 0).any():
             return votes, None
         votes, row_codes = split_by(votes, codes)
@@ -219,7 +215,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
 
 def _by_weights(answer: Answer, votes: Votes, known: KnownLabels | None) -> Answer:
-    """Return the answer of a method that took all voters for alike, with the weights that the votes have."""
+    """The answer of a method that took all voters for alike, with the weights that the votes have."""
     assert answer.rule is not None
     rule = weighted_rule(answer.rule, votes)
     if rule is answer.rule:
@@ -229,7 +225,7 @@ def _by_weights(answer: Answer, votes: Votes, known: KnownLabels | None) -> Answ
 
 
 def trusting_votes(votes: Votes, known: KnownLabels | None) -> Votes:
-    """Return votes with a prior, and with how far to trust it."""
+    """Votes with a prior, and with how far to trust it."""
     assert votes.prior is not None
     alike = unweighted(votes)
     alone = replace(alike, prior=None)
@@ -243,7 +239,7 @@ def trusting_votes(votes: Votes, known: KnownLabels | None) -> Votes:
 
 
 def prior_note(votes: Votes) -> Note:
-    """Return the note on how far the prior of the votes was trusted."""
+    """The note on how far the prior of the votes was trusted."""
     assert votes.prior is not None
     trust, n_given = votes.prior.learned, int(objects_per_row(votes) @ votes.prior.given)
     if not n_given:
@@ -279,7 +275,7 @@ WHAT = {  # for methods that are one class with different parameters
 
 
 def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -> Method:
-    """Return the method that a name or an instance stands for; `also` are further names that an error lists."""
+    """The method that a name or an instance stands for; `also` are further names that an error lists."""
     if isinstance(method, Method):
         return method
     if not isinstance(method, str):
@@ -294,7 +290,7 @@ def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -
 
 
 def describe_methods() -> list[dict[str, Any]]:
-    """Return one dict per method: its name, what it does, and its parameters.
+    """One dict per method: its name, what it does, and its parameters.
 
     Examples
     --------
@@ -307,84 +303,6 @@ def describe_methods() -> list[dict[str, Any]]:
         what = WHAT.get(name, (kind.__doc__ or "").split("\n")[0].rstrip("."))
         rows.append({"method": name, "what": what, "set": plain_parameters(make().get_params())})
     return rows
-
-
-# ---- notes on tables that may not be what they seem ----------------------------------------------
-
-LONG = 200  # objects from which a table with a single column of labels is more likely a long one
-MOST_NAMES = 10_000  # voters whose names are compared
-NO_ANSWERS = {
-    "",
-    "#n/a",
-    "--",
-    "<na>",
-    "?",
-    "abstain",
-    "don't know",
-    "n.a.",
-    "n/a",
-    "na",
-    "nan",
-    "no answer",
-    "not sure",
-    "null",
-}
-NO_ANSWERS |= {"skip", "skipped", "unknown", "unsure"}
-
-
-def table_notes(votes: Votes) -> list[Note]:
-    """Return notes on labels and voters that look alike, no answers, a single voter, and what seems to be a long table."""
-    notes = []
-    labels = votes.classes.tolist()
-    alike = look_alike(labels)
-    if alike:
-        text = f"Some labels differ only in case, spaces or how a number is written, and count as different classes: {alike}."
-        notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they mean the same."))
-    voters = [model.name for model in votes.models if model.is_voter]
-    alike = look_alike(voters) if len(voters) <= MOST_NAMES else ""
-    if alike:
-        text = f"Some voters differ only in case, spaces or how a number is written, and count as different voters: {alike}."
-        notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they are the same."))
-    for label in labels:
-        if is_no_answer(label, labels):
-            remedy = f"If it means that a voter did not answer, pass {arg('missing', label)}."
-            notes.append(Note(NO_ANSWER, f"The label {label!r} counts as a class. {remedy}"))
-    if int(votes.models.is_voter.sum()) == 1:
-        text = "There is only one voter, so nothing tells where it is wrong."
-        remedy = f"If the table has one row per vote, name its columns of {arg('objects')} and {arg('voters')}."
-        wide = len(votes.models) == 1 and votes.stores.sparse is None and votes.stores.soft is None
-        kind = LONG_TABLE if wide and votes.n_objects >= LONG else ONE_VOTER
-        notes.append(Note(kind, f"{text} {remedy}" if wide else text))
-    return notes
-
-
-def is_no_answer(label: Any, labels: Sequence[Any]) -> bool:
-    """Return whether a label looks as if it meant that somebody did not answer.
-
-    -1 does where the classes are numbered from 0 to 2 or more; -1, 0 and 1 may be opinions. "none"
-    may be a class, "None" is not.
-    """
-    if isinstance(label, str) and (label == "None" or label.casefold().strip() in NO_ANSWERS):
-        return True
-    return (
-        str(label) == "-1"
-        and {"-1", "0", "1", "2"} <= set(map(str, labels))
-        and "-2" not in map(str, labels)
-    )
-
-
-def look_alike(labels: Sequence[Any]) -> str:
-    """Return labels that differ only in case, spaces or how a number is written, the first few of them in words."""
-    meant: dict[str, list[str]] = {}
-    for label in labels:
-        if isinstance(label, str):
-            text = " ".join(label.casefold().split())
-            meant.setdefault(re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", text), []).append(label)
-    found = [" and ".join(map(repr, own)) for own in meant.values() if len(own) > 1]
-    return some(found, 3)
-
-
-# ---- checks --------------------------------------------------------------------------------------
 
 
 def require_votes(votes: Votes, model_weights: Array) -> None:
@@ -420,7 +338,7 @@ def require_few_groups(n_groups: int) -> None:
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters as JSON can hold them."""
+    """Parameters as JSON can hold them."""
     plain: dict[str, Any] = {}
     for name, value in parameters.items():
         if isinstance(value, np.ndarray):

@@ -15,6 +15,7 @@ from .._checks import InputError, InputTypeError, require_integer
 from .._table import Table
 from .._text import count, listed, percent, some
 from .._typing import Array
+from ..answer.solution import Solution
 from ..consensus import Consensus
 from ..diagnosis import cross_validate, judge
 from ..diagnosis.explanation import tally_text
@@ -26,7 +27,6 @@ from ..votes.labels import plain
 from .base import METHODS, Method, method_of
 
 SHOWN = 10  # disputed objects
-MINORITY = 0.25  # the share of methods that may differ on an object before they are divided
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,28 +53,20 @@ class Comparison:
 
     @cached_property
     def table(self) -> Table:
-        """Return the methods, the best or else the most usual first.
+        """The methods, the best or else the most usual first.
 
         method; differs, the share of objects on which it differs from what most methods say (the
         first of them on a tie); confidence, its mean; correct, low and high, how often it is right,
         with a 95 % interval; log_loss, by which the better of two probabilities is told; and
         seconds.
         """
-        usual = (self._codes == self._usual).astype(np.float64) @ self._weight
-        correct = {
-            name: (score.accuracy, *score.interval, score.consensus.log_loss)
-            for name, score in self.scores.items()
-        }
-        rows = [
-            (
-                name,
-                float(1 - usual[m] / self._total),
-                float(self._weight @ answer.confidence) / self._total,
-                *correct.get(name, (None, None, None, None)),
-                self.seconds[name],
-            )
-            for m, (name, answer) in enumerate(self.answers.items())
-        ]
+        differs = (self._codes != self._usual) @ self._weight / self._total
+        rows = []
+        for (name, answer), share in zip(self.answers.items(), differs.tolist(), strict=True):
+            score = self.scores.get(name)
+            correct = score and (score.accuracy, *score.interval, score.consensus.log_loss)
+            sure = float(self._weight @ answer.confidence) / self._total
+            rows.append((name, share, sure, *(correct or (None,) * 4), self.seconds[name]))
         rows.sort(key=lambda row: (-(row[3] or 0.0), row[1]))
         heads = ("method", "differs", "confidence", "correct", "low", "high", "log_loss", "seconds")
         table = Table.of(heads, rows)
@@ -82,25 +74,11 @@ class Comparison:
 
     @property
     def disagreement(self) -> float:
-        """Return the share of objects on which not all methods say the same, of those whose label is not known."""
+        """The share of objects on which not all methods say the same, of those whose label is not known."""
         return float(self._weight @ (self._codes != self._codes[0]).any(axis=0)) / self._total
 
-    @property
-    def divided(self) -> float:
-        """Return the share of objects on which more than a quarter of the methods differ from the most usual answer."""
-        against = (self._codes != self._usual).mean(axis=0)
-        return float(self._weight @ (against > MINORITY)) / self._total
-
-    @property
-    def pairs(self) -> Table:
-        """Return for each two methods the share of objects on which they differ."""
-        differ = [
-            [float(self._weight @ (a != b)) / self._total for a in self._codes] for b in self._codes
-        ]
-        return Table({"method": list(self.answers), **dict(zip(self.answers, differ, strict=True))})
-
     def disputed(self, n: int = SHOWN) -> Table:
-        """Return at most n objects on which the methods disagree most, once for all objects with the same votes.
+        """At most n objects on which the methods disagree most, once for all objects with the same votes.
 
         Returns
         -------
@@ -110,101 +88,85 @@ class Comparison:
         """
         require_integer("n", n, 0)
         first = self._first
-        counts = np.stack([(self._codes == z).sum(axis=0) for z in range(len(first.classes))])
-        against = len(self._codes) - counts.max(axis=0)
-        against[self._weight == 0] = 0
+        against = np.where(self._weight > 0, len(self._codes) - self._tally.max(axis=0), 0)
         margin = np.mean([answer.margin for answer in self.answers.values()], axis=0)
-        rows = np.arange(len(against)) if first.solution.index is None else first.solution.index
         order = np.lexsort((margin, -against))
         order = order[against[order] > 0]
+        rows = first.expand(np.arange(len(first.row_proba)))
         order = order[np.sort(np.unique(rows[order], return_index=True)[1])][:n]
-        alike = n_alike(first.solution.require_votes("disputed"))
-        given = [self._given(i) for i in order]
-        return Table(
-            {
-                "object": [first.solution.name_of(int(i)) for i in order],
-                "label": [plain(first.classes[code]) for code in self._codes[0][order]],
-                "answers": [
-                    tally_text([(label, len(names)) for label, names in said]) for said in given
-                ],
-                "alike": [round(float(alike[rows[i]])) for i in order],
-                "who": [
-                    "; ".join(f"{label}: {some(names, 20)}" for label, names in said)
-                    for said in given
-                ],
-            }
-        )
+        alike = n_alike(first.require_votes("disputed"))
+        heads = ("object", "label", "answers", "alike", "who")
+        table = []
+        for i in order.tolist():
+            answers = self._answers_for(i)
+            tally = tally_text([(label, len(names)) for label, names in answers])
+            who = "; ".join(f"{label}: {some(names, 20)}" for label, names in answers)
+            label = plain(first.classes[self._codes[0, i]])
+            table.append((first.name_of(i), label, tally, round(float(alike[rows[i]])), who))
+        return Table.of(heads, table)
 
     def as_dict(self, n: int = SHOWN) -> dict[str, Any]:
-        """Return the same for machines, with n disputed objects."""
+        """The same for machines, with n disputed objects."""
         return {
             "objects": round(self._total),
             "disagreement": self.disagreement,
-            "divided": self.divided,
             "methods": list(self.table.rows()),
             "scores": {name: score.as_dict() for name, score in self.scores.items()},
-            "pairs": list(self.pairs.rows()),
             "disputed": list(self.disputed(n).rows()),
             "refused": {name: str(error) for name, error in self.refused.items()},
         }
 
     def __repr__(self) -> str:
-        without = " without a known label" if given_labels(self._first.solution).any() else ""
-        lines = [
-            f"{count(len(self.answers), 'method')}, {count(round(self._total), 'object')}{without}"
-        ]
+        without = " without a known label" if given_labels(self._first).any() else ""
+        n_objects = count(round(self._total), "object")
+        lines = [f"{count(len(self.answers), 'method')}, {n_objects}{without}"]
         if len(self.answers) > 1:
             lines.append(f"Not all methods agree on {percent(self.disagreement)} of the objects")
-            lines.append(
-                f"More than a quarter of them differ from the most usual answer on {percent(self.divided)}"
-            )
         lines += [f"{score.basis}, with 95 % intervals" for score in list(self.scores.values())[:1]]
         blocks = ["\n".join(lines), str(self.table)]
         disputed = self.disputed()
         if len(disputed):
-            shown = {head: disputed[head] for head in ("object", "label", "answers")}
-            blocks.append(
-                f"Most disputed objects, with the label of {next(iter(self.answers))}:\n{Table(shown)}"
-            )
+            head = f"Most disputed objects, with the label of {next(iter(self.answers))}:"
+            blocks.append(f"{head}\n{disputed.select('object', 'label', 'answers')}")
         blocks += [f"Left out: {name}. {error}" for name, error in self.refused.items()]
         return "\n\n".join(blocks)
 
     @property
-    def _first(self) -> Consensus:
-        return next(iter(self.answers.values()))
+    def _first(self) -> Solution:
+        return next(iter(self.answers.values())).solution
 
     @cached_property
     def _codes(self) -> Array:
-        """Return the class that each method gives each object, methods x objects."""
-        return np.stack(
-            [
-                answer.solution.expand(answer.solution.row_classes)
-                for answer in self.answers.values()
-            ]
-        )
+        """The class that each method gives each object, methods x objects."""
+        solutions = [answer.solution for answer in self.answers.values()]
+        return np.stack([solution.expand(solution.row_classes) for solution in solutions])
+
+    @cached_property
+    def _tally(self) -> Array:
+        """How many methods give each class, classes x objects."""
+        classes = range(len(self._first.classes))
+        return np.stack([(self._codes == z).sum(axis=0) for z in classes])
 
     @cached_property
     def _usual(self) -> Array:
-        """Return the class that most methods give each object, on a tie that of the first method."""
-        counts = np.stack(
-            [(self._codes == z).sum(axis=0) for z in range(len(self._first.classes))]
-        ).astype(np.float64)
-        counts[self._codes[0], np.arange(counts.shape[1])] += 0.5
-        return np.argmax(counts, axis=0)
+        """The class that most methods give each object, on a tie that of the first method."""
+        tally = self._tally.astype(np.float64)
+        tally[self._codes[0], np.arange(tally.shape[1])] += 0.5
+        return np.argmax(tally, axis=0)
 
     @cached_property
     def _weight(self) -> Array:
-        """Return how many objects each object counts for; those with a known label for none."""
+        """How many objects each object counts for; those with a known label for none."""
         known = np.any([given_labels(answer.solution) for answer in self.answers.values()], axis=0)
-        weight = object_weights(self._first.solution)
+        weight = object_weights(self._first)
         return weight if known.all() else np.where(known, 0.0, weight)
 
     @cached_property
     def _total(self) -> float:
         return max(float(self._weight.sum()), 1e-300)
 
-    def _given(self, i: int) -> list[tuple[Any, list[str]]]:
-        """Return the answers for an object and the methods that give them, the most usual first."""
+    def _answers_for(self, i: int) -> list[tuple[Any, list[str]]]:
+        """The answers for an object and the methods that give them, the most usual first."""
         by_class: dict[int, list[str]] = {}
         for name, code in zip(self.answers, self._codes[:, i].tolist(), strict=True):
             by_class.setdefault(code, []).append(name)
@@ -279,29 +241,23 @@ def compare(
 
 
 def _asked(methods: Any) -> dict[str, Method]:
-    """Return the methods by name; by default all."""
+    """The methods by name; by default all."""
     if methods is None:
         return {name: make() for name, make in METHODS.items()}
     if isinstance(methods, Mapping):
         return {str(name): method_of(method, "methods") for name, method in methods.items()}
-    if isinstance(methods, (str, Method)) or not hasattr(methods, "__iter__"):
+    if isinstance(methods, str) or not isinstance(methods, Sequence):
         raise InputTypeError("methods", "must be a list of methods or of their names", got=methods)
-    asked: dict[str, Method] = {}
-    for given in methods:
-        method = method_of(given, "methods")
-        name = given if isinstance(given, str) else " ".join(repr(method).split())
-        if name in asked:
-            raise InputError(
-                "methods", "must not repeat", came=listed([str(each) for each in methods])
-            )
-        asked[name] = method
-    if not asked:
+    names = [each if isinstance(each, str) else " ".join(repr(each).split()) for each in methods]
+    if not names:
         raise InputError("methods", "must name at least one method", came="none")
-    return asked
+    if len(set(names)) < len(names):
+        raise InputError("methods", "must not repeat", came=listed(names))
+    return {name: method_of(each, "methods") for name, each in zip(names, methods, strict=True)}
 
 
 def _score(answer: Consensus, method: Method, known: Any, truth: Any, fast: bool) -> Score | None:
-    """Return how often a method is right: by true labels, or else by known labels that were hidden from it."""
+    """How often a method is right: by true labels, or else by known labels that were hidden from it."""
     if truth is not None:
         return judge(answer, truth)
     if known is None or fast:

@@ -133,7 +133,7 @@ class _Precisions:
         )  # above 0 where all votes agree
 
     def rule(self, means: Array) -> PrecisionRule:
-        """Return the weighted means that follow from the precisions of the voters, given the means so far."""
+        """The weighted means that follow from the precisions of the voters, given the means so far."""
         near, far = self.said * self._scatter(means), self._scatter(means**2)
         distance = self._of_voter(
             far - 2 * near + self.squares[self.speaking, None] * self.said
@@ -152,14 +152,14 @@ class _Precisions:
         )
 
     def _prior_precision(self, precision: Array) -> Array | None:
-        """Return the precision of the rows' own priors: that of a mean vote, times how many votes they are worth."""
+        """The precision of the rows' own priors: that of a mean vote, times how many votes they are worth."""
         if self.votes.prior is None:
             return None
         cast = self.n_votes[:, 0] * self.votes.weights
         return self.votes.prior.learned.weight * (cast @ precision) / max(float(cast.sum()), 1e-300)
 
     def means(self, rule: PrecisionRule) -> Array:
-        """Return z of each class alone, not yet normalised."""
+        """Z of each class alone, not yet normalised."""
         table = np.zeros((self.votes.models.n_groups, rule.table.shape[1]))
         table[rule.groups] = rule.table
         means = np.empty((self.votes.n_rows, self.votes.n_classes))

@@ -83,7 +83,7 @@ class DawidSkene(Method):
 
     @property
     def reads_grades(self) -> bool:  # type: ignore[override]
-        """Return whether it learns what each answer on a scale means; one number per voter cannot."""
+        """Whether it learns what each answer on a scale means; one number per voter cannot."""
         return not self.one_coin
 
     def _check(self) -> None:
@@ -153,7 +153,7 @@ def _evidence_rule(model: ConfusionModel, fit: Fit) -> SubtypeRule:
 
 
 def subtype_rule(model: ConfusionModel, fit: Fit, correlation: float = 0.0) -> SubtypeRule:
-    """Return how new objects are answered by a fit; those without votes get the shares of the classes, here too."""
+    """How new objects are answered by a fit; those without votes get the shares of the classes, here too."""
     voting = np.flatnonzero(model.weight > 0)
     shares = normalised(model.counted @ fit.proba)
     fit.proba[~model.answered] = shares
@@ -165,7 +165,7 @@ def subtype_rule(model: ConfusionModel, fit: Fit, correlation: float = 0.0) -> S
 def collapse_notes(
     votes: Votes, groups: Membership, known: Array | None, start: Array, proba: Array
 ) -> tuple[Note, ...]:
-    """Return a note if an answer is far from that of full confusion matrices.
+    """A note if an answer is far from that of full confusion matrices.
 
     They are fitted only if there is a suspicion: one class has nearly all objects, or many have
     another class than by mean vote.

@@ -53,7 +53,7 @@ def solve(
 
 
 def with_class_prior(method: Method, class_prior: Mapping[Any, float]) -> Method:
-    """Return a method that gives the classes these shares."""
+    """A method that gives the classes these shares."""
     if "class_prior" not in method.get_params(deep=False):
         remedy = f"Leave {arg('class_prior')} out, or take {arg('method', 'auto')}."
         raise InputError(

@@ -107,7 +107,7 @@ def weighted_answer(
     rounds: int,
     judge: bool = True,
 ) -> Answer:
-    """Return the weighted mean vote on each row, with the weights asked for; with `judge`, notes say if not to trust them."""
+    """The weighted mean vote on each row, with the weights asked for; with `judge`, notes say if not to trust them."""
     groups = membership(votes)
 
     def solve(weights: Array) -> tuple[Array, tuple[Array, Array, GroupRule]]:

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from .._checks import InputError, unknown_name
-from .._text import arg, count, percent, some
+from .._text import arg, count, some
 from .._typing import Array
 from ..algebra.membership import Membership, count_classes, membership, scatter_to_votes
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
@@ -27,7 +27,7 @@ from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
 from ..answer.rule import KnownLabels, Rule, weight_scale
 from ..answer.solution import top_classes
 from ..diagnosis.voter_checks import MUCH_APART, bias_note, judge_bias
-from ..votes import Votes, hardened, non_negative, only_rows, votes_per_model
+from ..votes import Votes, hardened, non_negative, only_rows
 
 ModelWeights = (
     Literal["equal", "agreement", "labels"] | Sequence[float] | Mapping[str, float] | Array
@@ -51,7 +51,7 @@ class Learned:
 
 
 def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) -> Array:
-    """Return one weight per base model before any is learned; clusterings have 1."""
+    """One weight per base model before any is learned; clusterings have 1."""
     weights = np.ones(len(votes.models))
     if isinstance(asked, str):
         if asked not in LEARNED:
@@ -81,7 +81,7 @@ def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) 
 
 
 def relative_weights(votes: Votes) -> Array:
-    """Return the weights of the base models, 1 on average over the votes of voters: only their ratios matter."""
+    """The weights of the base models, 1 on average over the votes of voters: only their ratios matter."""
     given = votes.weights / weight_scale(votes.weights)
     if len(np.unique(given[given > 0])) < 2:
         return np.asarray(given > 0, dtype=np.float64)
@@ -92,7 +92,7 @@ def relative_weights(votes: Votes) -> Array:
 
 
 def votes_per_voter(votes: Votes) -> Array:
-    """Return how many votes each voter has cast, by what objects count."""
+    """How many votes each voter has cast, by what objects count."""
     spoken = scatter_to_votes(votes, membership(votes), votes.counts)
     return np.asarray(
         np.bincount(votes.models.group_model, weights=spoken, minlength=len(votes.models))
@@ -101,7 +101,7 @@ def votes_per_voter(votes: Votes) -> Array:
 
 
 def weighted_rule(rule: Rule, votes: Votes) -> Rule:
-    """Return a rule that was learned from voters who are all alike, with the weights that the votes have."""
+    """A rule that was learned from voters who are all alike, with the weights that the votes have."""
     weights = relative_weights(votes)
     return (
         rule
@@ -117,14 +117,6 @@ def _weighted(rule: Rule, group_weight: Array) -> Rule:
         )
     assert isinstance(rule, (PrecisionRule, SubtypeRule))
     return replace(rule, table=group_weight[rule.groups, None] * rule.table)
-
-
-def _level(votes: Votes) -> Array:
-    """Return what to multiply the weights of base models by so that all voters weigh alike."""
-    weights = relative_weights(votes)
-    return np.divide(
-        1.0, weights, out=np.ones(len(weights)), where=votes.models.is_voter & (weights > 0)
-    )
 
 
 def learn_weights(
@@ -149,37 +141,32 @@ def learn_weights(
         learned = weights_from_labels(votes, known, start)
     if not isinstance(asked, str) or asked != "agreement" or rounds == 0:
         return learned, solve(learned.weights)[1]
-    level = _level(votes)
-    proba, found = solve(level * learned.weights)
-    equal_proba, settled = proba, False
+    relative = relative_weights(votes)
+    heavy = votes.models.is_voter & (relative > 0)
+    level = np.divide(1.0, relative, out=np.ones(len(relative)), where=heavy)  # all weigh alike
     hard = hardened(votes)
     hard_groups = groups if hard is votes else membership(hard)
-    tried: list[Learned] = []
-    while True:
-        tried.append(
-            _weights(
-                votes,
-                start,
-                *_shares_right(hard, hard_groups, top_classes(proba, votes.counts @ proba)),
-            )
-        )
-        settled = np.allclose(tried[-1].weights, learned.weights, rtol=1e-3, atol=1e-3)
-        if settled or len(tried) > rounds:
-            break
-        learned = tried[-1]
+    for n_rounds in range(rounds + 1):
         proba, found = solve(level * learned.weights)
+        codes = top_classes(proba, votes.counts @ proba)
+        taught = _weights(votes, start, *_shares_right(hard, hard_groups, codes))
+        settled = np.allclose(taught.weights, learned.weights, rtol=1e-3, atol=1e-3)
+        if settled or n_rounds == rounds:
+            break
+        learned = taught
+    moved = 0.0 if settled else float(np.abs(taught.weights - learned.weights).max())
+    if settled:
+        learned = replace(taught, weights=learned.weights)
     if (level != 1).any():
         _, found = solve(learned.weights)
-    if settled:
-        learned = replace(tried[-1], weights=learned.weights)
-    doubts = () if not judge else _doubts(votes, known, tried, settled, (equal_proba, proba))
+    doubts = _doubts(votes, known, rounds, moved, proba) if judge else []
     for doubt in doubts:
         warnings.warn(doubt.marked, ReliabilityWarning, stacklevel=5)
     return replace(learned, notes=(*learned.notes, *doubts)), found
 
 
 def weights_from_labels(votes: Votes, known: KnownLabels, start: Array) -> Learned:
-    """Return the weights that known labels teach; base models without a vote on them keep those of `start`."""
+    """The weights that known labels teach; base models without a vote on them keep those of `start`."""
     rows = np.flatnonzero(known.labelled)
     labelled = hardened(only_rows(votes, rows))
     return _weights(votes, start, *_shares_right(labelled, membership(labelled), known.codes[rows]))
@@ -189,7 +176,7 @@ def weights_from_labels(votes: Votes, known: KnownLabels, start: Array) -> Learn
 
 
 def _shares_right(votes: Votes, groups: Membership, codes: Array) -> tuple[Array, Array]:
-    """Return how often each base model is right if these are the classes, and how many votes it has.
+    """How often each base model is right if these are the classes, and how many votes it has.
 
     It is the mean over classes of the share of votes on objects of the class that name it. Averaged
     over classes, an annotator who always says the same is right as often as chance. Averaged over
@@ -222,7 +209,7 @@ def _shares_right(votes: Votes, groups: Membership, codes: Array) -> tuple[Array
 
 
 def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learned:
-    """Return the log-odds of being right over chance, with mean 1 over votes so that clusterings count as before."""
+    """The log-odds of being right over chance, with mean 1 over votes so that clusterings count as before."""
     n_classes = votes.n_classes
     n_votes = n_votes * votes.weights  # a classifier of weight 2 is two of them
     judged = votes.models.is_classifier & (n_votes > 0)
@@ -255,54 +242,17 @@ def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learn
 
 
 def _doubts(
-    votes: Votes,
-    known: KnownLabels | None,
-    tried: Sequence[Learned],
-    settled: bool,
-    answers: tuple[Array, Array],
+    votes: Votes, known: KnownLabels | None, rounds: int, moved: float, proba: Array
 ) -> list[Note]:
-    """Return why the learned weights should not be trusted, if there is a reason.
-
-    `tried` are the weights of all rounds; `answers` those with equal weights and with the learned
-    ones.
-    """
+    """Why learned weights should not be trusted, if there is a reason; they `moved` in the last round."""
     doubts = []
-    last_move = (
-        float(np.abs(tried[-1].weights - tried[-2].weights).max()) if len(tried) > 1 else 0.0
-    )
-    if not settled and last_move > 0.05:
+    if moved > 0.05:
         text = (
-            f"Weights from agreement did not settle in {count(len(tried) - 1, 'round')}. Raise {arg('reweight_rounds')}, or "
+            f"Weights from agreement did not settle in {count(rounds, 'round')}. Raise {arg('reweight_rounds')}, or "
             f"compare with {arg('weights', 'equal')} and {arg('method', 'dawid-skene')}."
         )
         doubts.append(Note(WEIGHTS, text))
-    bias = judge_bias(votes, known, answers)
-    if bias is None:
-        return doubts
-    before, after = bias.apart
-    turned = _turned(votes, tried)
-    if after > before + 0.02 or (turned and after >= max(before, 0.01)):
-        reversed_for = f", and were reversed for {some(turned)}" if turned else ""
-        text = (
-            f"Weights from agreement brought the answer no nearer to that of Dawid-Skene{reversed_for}: {percent(after)} of the "
-            f"objects differ, {percent(before)} with equal weights. Compare with {arg('weights', 'equal')} and "
-            f"{arg('method', 'dawid-skene')}."
-        )
-        doubts.append(Note(WEIGHTS, text))
-    if bias.biased and after >= MUCH_APART:
-        doubts.append(bias_note(after))
+    bias = judge_bias(votes, known, [proba])
+    if bias is not None and bias.biased and bias.apart[0] >= MUCH_APART:
+        doubts.append(bias_note(bias.apart[0]))
     return doubts
-
-
-def _turned(votes: Votes, tried: Sequence[Learned]) -> list[str]:
-    """Return the classifiers that went from counting to being left out or back, if they have many of the votes."""
-    changed = set(tried[0].worse_than_chance) ^ set(tried[-1].worse_than_chance)
-    counted = (
-        np.maximum(tried[0].weights, tried[-1].weights) > 0.5
-    )  # who is near chance may well cross it
-    turned = [m for m, model in enumerate(votes.models) if model.name in changed and counted[m]]
-    many = (
-        votes_per_model(votes)[turned].sum()
-        > MUCH_APART * votes_per_model(votes)[votes.models.is_classifier].sum()
-    )
-    return [votes.models[m].name for m in turned] if many else []
