@@ -361,7 +361,7 @@ def test_an_object_whose_groups_overrule_its_votes_says_so():
 
 
 def test_alike_objects_are_shown_once_unless_asked_for(w8):
-    votes = w8[[0, 7, 7, 7, 3]]
+    votes = Votes.from_labels({"a": [0, 1, 1, 1, 0], "b": [0, 0, 0, 0, 1]})
     consensus = EC3().solve(votes)
     assert consensus.contested(9)["object"].count(1) == 1
     assert 3 in consensus.contested(9)["alike"]
