@@ -11,9 +11,8 @@ for Spark with its Java process; "peak" is the memory of this process (for Spark
 process), and "moved" is what the engine sends to it, as Arrow counts it. With `--ours`, the engine
 alone is left out.
 
-With `--max-rows`, lazy tables are combined again as if only so many distinct rows fitted into
-memory: the most frequent ones are solved, the engine answers for the others, and the share of rows
-that get another label is printed.
+With `--max-rows`, lazy tables are combined again with only so many distinct rows solved: the most
+frequent ones; the share of rows that get another label is printed.
 """
 
 from __future__ import annotations
@@ -128,17 +127,17 @@ def measured(
 ) -> tuple[float, float]:
     """Return the seconds from a table to its answers in the same kind of table, and the megabytes that came here."""
     from ec3learn import EC3, Votes, combine
-    from ec3learn.tables import pipeline
+    from ec3learn.tables import content
 
     EC3().solve(Votes.from_labels({"warm": [0, 1]}))
-    collect, moved = pipeline.collect, [0]
+    collect, moved = content.collect, [0]
 
     def counted(frame: Any) -> Any:
         found = collect(frame)
         moved[0] += found.to_arrow().nbytes
         return found
 
-    pipeline.collect = counted
+    content.collect = counted
     table = load(source)
     given: dict[str, Any] = {
         "method": "auto" if who == "ours" else who,
