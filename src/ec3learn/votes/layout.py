@@ -218,19 +218,17 @@ def entries_of_columns(
     columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]
 ) -> sparse.csr_array:
     """One entry per vote, from columns of codes by model; a code of `missing[m]` is no vote."""
-    rows = [np.flatnonzero(codes != missing[m]) for m, codes in columns.items()]
-    groups = [
-        codes[voted] + offsets[m] for voted, (m, codes) in zip(rows, columns.items(), strict=True)
-    ]
-    starts = np.cumsum([0, *map(len, rows)])
     n_rows = len(next(iter(columns.values())))
-    by_model = sparse.csc_array(
-        (np.concatenate(groups), np.concatenate(rows), starts), shape=(n_rows, len(columns))
-    )
-    by_row = by_model.tocsr()  # its data are the groups
-    groups_by_row = by_row.data.astype(by_row.indptr.dtype)
-    parts = (np.ones(by_row.nnz), groups_by_row, by_row.indptr)
-    return sparse.csr_array(parts, shape=(n_rows, int(offsets[-1])))
+    width = np.int32 if max(offsets[-1], n_rows * len(columns)) < 1 << 31 else np.int64
+    groups = np.empty((n_rows, len(columns)), dtype=width)
+    voted = np.empty(groups.shape, dtype=bool)
+    for place, (m, codes) in enumerate(columns.items()):
+        groups[:, place] = codes
+        groups[:, place] += width(offsets[m])
+        voted[:, place] = codes != missing[m]
+    starts = np.concatenate([[0], np.cumsum(np.count_nonzero(voted, axis=1))]).astype(width)
+    cast = groups.ravel() if voted.all() else groups[voted]
+    return sparse.csr_array((np.ones(len(cast)), cast, starts), shape=(n_rows, int(offsets[-1])))
 
 
 def vote_numbers(entries: sparse.csr_array, models: Models) -> Array:
