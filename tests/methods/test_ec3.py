@@ -919,8 +919,8 @@ BAD_KNOWN = {
         0: 1,
         3: 5,
     },
-    "known must hold at least one value, got none.": [],
-    "known must have one dimension, one value per row, got shape (8, 1).": [[0]] * 8,
+    "known must have one dimension, one value per row, and at least one row, got shape (0,).": [],
+    "known must have one dimension, one value per row, and at least one row, got shape (8, 1).": [[0]] * 8,
 }
 
 

@@ -150,8 +150,14 @@ def test_a_score_out_of_range_is_refused_or_missing():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Scale([1]), "values must name at least two answers, from low to high, got [1]."),
-        (lambda: Scale([1, 2, 1]), "values and unordered must not repeat, got [1, 2, 1]."),
+        (
+            lambda: Scale([1]),
+            "values must name at least two answers, from low to high, and none twice, got [1].",
+        ),
+        (
+            lambda: Scale([1, 2, 1]),
+            "values must name at least two answers, from low to high, and none twice, got [1, 2, 1].",
+        ),
         (
             lambda: Scale("123"),
             "values must be a sequence of labels (ints, bools or strings), got '123'.",

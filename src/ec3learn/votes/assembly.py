@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
@@ -18,7 +18,7 @@ from .encoding import classes_of, cluster_codes, name_codes, vote_codes
 from .labels import Missing, labels_for_missing, plain
 from .layout import SoftShares, Stores, entries_of_votes, vote_numbers, whole_votes
 from .models import BaseModel, Models
-from .reading import Column, encode, named_columns, single_column
+from .reading import Column, encode, require_same_objects, single_column
 from .scale import Scale, scales_of
 from .shares import checked_shares
 
@@ -42,8 +42,8 @@ def fields_of_columns(
 ) -> dict[str, Any]:
     """Check and encode columns of votes and of clusters, one per base model; 2-D ones are soft."""
     absent, scales = labels_for_missing(missing), scales_of(scale, list(columns))
-    n_objects = _n_objects(columns, clusterings, argument)
     require_unique_names([*columns, *clusterings])
+    require_same_objects({**columns, **clusterings}, argument)
     both = {name: (raw, argument) for name, raw in columns.items()}
     both |= {name: (raw, "clusterings") for name, raw in clusterings.items()}
     soft = {name: raw for name, (raw, _) in both.items() if raw.ndim > 1}
@@ -63,29 +63,38 @@ def fields_of_columns(
     named = [name for name in columns if name not in scales]
     voted = [distinct[name] for name in named if name not in soft]
     tables = {name: soft[name] for name in named if name in soft}
-    _require_classes(classes, bool(named), scales)
+    _require_ends(classes, bool(named), scales)
     class_names = classes_of(voted, tables, classes, absent, argument, clean)
 
-    models: list[BaseModel] = []
+    models = []
     hard: dict[int, Array] = {}
-    for m, name in enumerate(both):
-        if name in columns:
-            models.append(_voter(name, scales, class_names))
+    shares: dict[int, Array] = {}
+    for m, (name, (raw, where)) in enumerate(both.items()):
+        labels = np.arange(raw.shape[1] if name in soft else 0)
         if name in soft:
-            labels = np.arange(soft[name].shape[1])
+            shares[m] = checked_shares(raw, where, name)
         elif name in clusterings:
             hard[m], labels = cluster_codes(distinct[name], absent)
         else:
             read, scaled = (distinct[name], columns_read[name]), scales.get(name)
             hard[m] = vote_codes(*read, class_names, scaled, absent, argument, clean)
-        if name in clusterings:
-            models.append(BaseModel(name, "clustering", labels))
-    shares = {}
-    for m, name in enumerate(both):
-        if name in soft:
-            _require_width(name, soft[name], models[m], argument)
-            shares[m] = checked_shares(soft[name], both[name][1], name)
-    return _fields(class_names, models, n_objects, Stores(hard, SoftShares.of(shares))) | rows
+        is_cluster = name in clusterings
+        voter = None if is_cluster else _voter(name, scales, class_names)
+        models.append(voter or BaseModel(name, "clustering", labels))
+    n_objects = len(next(iter(both.values()))[0])
+    fields = _fields(class_names, models, n_objects, Stores(hard, SoftShares.of(shares))) | rows
+    return fields | {"stores": _with_crowd(**fields)}
+
+
+def _with_crowd(models: Models, counts: Array, stores: Stores, **fields: Any) -> Stores:
+    """The stores with many classifiers that hardly vote kept as sparse entries."""
+    crowd = [m for m in stores.hard if models[m].kind == "classifier"]
+    if len(crowd) < SPARSE_MODELS:
+        return stores
+    n_votes = sum(counts @ (stores.hard[m] < models[m].n_groups) for m in crowd)
+    if n_votes > (1 - SPARSE_FROM) * len(crowd) * fields["n_objects"]:
+        return stores
+    return stores.with_entries_of(crowd, models)
 
 
 def _voter(name: str, scales: Mapping[str, Scale], class_names: Array) -> BaseModel:
@@ -108,44 +117,23 @@ def _fields(
     }
 
 
-def _require_width(name: str, raw: Array, model: BaseModel, argument: str) -> None:
-    if raw.ndim > 1 and raw.shape[1] != model.n_groups:
-        must = "must have one column per answer of the scale"
-        came = f"{raw.shape[1]} for {model.n_groups} in column {name!r}"
-        raise InputError(argument, must, came=came)
-
-
-def _require_classes(classes: Any, is_named: Any, scales: Mapping[str, Scale]) -> None:
+def _require_ends(classes: Any, is_named: Any, scales: Mapping[str, Scale]) -> None:
     if scales and classes is None and not is_named:
-        must = "must say what the ends of a scale mean, from low to high"
-        remedy = f"Pass {arg('classes', ['bad', 'good'])}, or whatever they are called."
-        raise InputError("classes", must, came="none", remedy=remedy)
+        raise InputError(
+            "classes",
+            "must say what the ends of a scale mean, from low to high",
+            came="none",
+            remedy=f"Pass {arg('classes', ['bad', 'good'])}, or whatever they are called.",
+        )
 
 
-def cluster_columns(clusterings: Any, first: int = 0) -> dict[str, Array]:
-    """The columns of clusterings by name; there may be none."""
-    if clusterings is None:
-        return {}
-    return named_columns(clusterings, "clusterings", "clustering", first)
-
-
-def require_unique_names(names: Iterable[str]) -> None:
+def require_unique_names(names: Sequence[str]) -> None:
     """Refuse two base models of one name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            phrase = f"Base models must have different names, got {name!r} twice"
-            remedy = "Pass dicts of name -> column to name them."
-            raise InputError("classifiers", phrase=phrase, remedy=remedy)
-        seen.add(name)
-
-
-def _n_objects(columns: Mapping[str, Array], clusters: Mapping[str, Array], argument: str) -> int:
-    lengths = [len(next(iter(group.values()))) for group in (columns, clusters) if group]
-    if len(set(lengths)) > 1:
-        must = f"and {arg('clusterings')} must describe the same objects"
-        raise InputError(argument, must, came="{} and {} rows".format(*lengths))
-    return lengths[0]
+    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    if twice:
+        phrase = f"Base models must have different names, got {twice[0]!r} twice"
+        remedy = "Pass dicts of name -> column to name them."
+        raise InputError("classifiers", phrase=phrase, remedy=remedy)
 
 
 # ---- one row per vote ----------------------------------------------------------------------------
@@ -219,13 +207,11 @@ def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
     if object_ids is None:
         return codes, ids
     order, names = name_codes(single_column(object_ids, "object_ids"), "object_ids")
-    if len(names) < len(order):
-        came = f"{len(order)} names for {len(names)} objects"
-        raise InputError("object_ids", "must not repeat", came=came)
     place = {label: i for i, label in enumerate(names[order].tolist())}
     unnamed = [label for label in ids.tolist() if label not in place]
-    if unnamed:
-        must, came = "must name every object that was voted on", f"none for {unnamed[0]!r}"
+    if unnamed or len(names) < len(order):
+        came = f"none for {unnamed[0]!r}" if unnamed else f"{len(order)} for {len(names)} objects"
+        must = "must name every object that was voted on, each once"
         raise InputError("object_ids", must, came=came)
     return np.array([place[label] for label in ids.tolist()])[codes], names[order]
 
@@ -242,7 +228,7 @@ def _ballots(
     """The classes, and the number of each vote's class or answer, behind all if it is missing."""
     scale_of = [scales.get(name) for name in names]
     names_class = np.array([scale is None for scale in scale_of])[voter_codes]
-    _require_classes(classes, names_class.any(), scales)
+    _require_ends(classes, names_class.any(), scales)
     named = [column.take(names_class)]
     class_names = classes_of(named, {}, classes, missing, "labels", clean)
     codes = np.empty(len(voter_codes), dtype=np.int64)
@@ -298,12 +284,10 @@ def non_negative(values: Any, argument: str, n_wanted: int, what: str) -> Array:
     except (TypeError, ValueError):
         raise InputTypeError(argument, "must hold numbers", got=values) from None
     if weights.shape != (n_wanted,):
-        came = f"shape {weights.shape}" if weights.ndim else repr(values)
         must = f"must have one number for each of the {n_wanted} {what}"
-        raise InputError(argument, must, came=came)
-    wrong = ~(weights >= 0) | np.isinf(weights)
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        came = f"{weights[at]} at position {at}"
+        raise InputError(argument, must, came=f"shape {weights.shape}")
+    wrong = np.flatnonzero(~(weights >= 0) | np.isinf(weights))
+    if len(wrong):
+        came = f"{weights[wrong[0]]} at position {wrong[0]}"
         raise InputError(argument, "must be finite and >= 0", came=came)
     return weights

@@ -62,17 +62,12 @@ def classes_of(
         names = _voted_classes(columns, missing, argument, clean)
     else:
         names = _named_classes(classes)
-    for kind, label in missing:
-        for name in names:
-            if str(name) == str(label) and kind_of(name) != kind:
-                remedy = f"Pass {arg('missing', name)}."
-                raise InputError(
-                    "missing", "must be written as the labels are", got=label, remedy=remedy
-                )
     if classes is None and tables:
         n_columns = next(iter(tables.values())).shape[1]
         if not names or (kind_of(names[0]) == "int" and names[0] >= 0 and names[-1] < n_columns):
             names = list(range(n_columns))
+    if not names:
+        raise InputError(argument, "must hold at least one vote", came="only missing ones")
     array = label_array(names)
     for name, table in tables.items():
         if table.shape[1] != len(array):
@@ -108,11 +103,10 @@ def _named_classes(classes: Any) -> list[Label]:
     is_list = hasattr(classes, "__iter__") and getattr(classes, "ndim", 1) == 1
     names = [plain(label) for label in classes] if is_list else []
     kinds = {kind_of(label) for label in names}
-    if isinstance(classes, str) or len(kinds) != 1 or not kinds <= KINDS:
-        must = "must be a list of labels: all ints, all bools or all strings"
+    is_list = not isinstance(classes, str) and len(kinds) == 1 and kinds <= KINDS
+    if not is_list or len(set(names)) < len(names):
+        must = "must be a list of different labels: all ints, all bools or all strings"
         raise InputTypeError("classes", must, got=classes)
-    if len(set(names)) < len(names):
-        raise InputError("classes", "must not repeat", came=listed(names))
     return names
 
 

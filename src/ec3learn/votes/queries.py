@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._checks import InputIndexError
+from .._checks import InputError, InputIndexError
+from .._text import arg
 from .._typing import Array
-from .labels import Label, kind_of, plain
+from .labels import Label, is_fraction, kind_of, plain
 
 if TYPE_CHECKING:
     from .votes import Votes
+
+FEW_OBJECTS = 50  # so few may all have different labels
 
 
 def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
@@ -109,3 +112,20 @@ def has_graders(votes: Votes) -> bool:
     """Whether voters with a weight above 0 answer on a scale."""
     graded = np.array([model.kind == "grader" for model in votes.models], dtype=bool)
     return bool((graded & (votes.weights > 0)).any())
+
+
+def require_labels(votes: Votes, argument: str) -> Votes:
+    """The votes; fractions are refused, and texts and names: hardly any of them is said twice."""
+    came, fractions = "", [label for label in votes.classes.tolist() if is_fraction(label)]
+    if fractions:
+        came = f"the fractional number {fractions[0]!r}"
+    elif votes.n_classes > FEW_OBJECTS // 2 and votes.counts.sum() >= FEW_OBJECTS:
+        _, row, _, share = entries_of(votes, np.flatnonzero(votes.models.is_classifier))
+        n_votes = float(votes.counts[row] @ share)
+        if votes.n_classes > n_votes / 2:
+            came = f"{votes.n_classes:,} different ones in {n_votes:,.0f} votes"
+    if came:
+        leave_out = f"Leave out texts, names and measurements, pass {arg('scale')} with answers"
+        remedy = f"{leave_out} that have an order, or name the {arg('classes')}."
+        raise InputError(argument, "must hold labels of classes", came=came, remedy=remedy)
+    return votes

@@ -59,7 +59,10 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
     """Split a 2-D array-like, a dict or a dataframe into arrays by name; a dict's may be 2-D.
 
     The columns of an array are called `prefix_0`, `prefix_1` and so on, counted from `first`.
+    None has no columns.
     """
+    if data is None:
+        return {}
     frame = None if isinstance(data, Mapping) else frame_of(data)
     if frame is not None:
         data = {name: frame[name].to_native() for name in frame.columns}
@@ -79,25 +82,24 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
             )
         by_column = _column_major(table)
         columns = {f"{prefix}_{first + j}": by_column[:, j] for j in range(table.shape[1])}
-    _require_same_objects(columns, argument)
-    return columns
-
-
-def _require_same_objects(columns: Mapping[str, Array], argument: str) -> None:
-    shapes = {name: column.shape for name, column in columns.items()}
-    if not columns or any(0 in shape[:1] for shape in shapes.values()):
+    if not columns or any(column.shape[:1] == (0,) for column in columns.values()):
         hint = "Leave it out if there is nothing to pass." if argument == "clusterings" else ""
         must = "must hold at least one object and one model"
         raise InputError(argument, must, came="none", remedy=hint)
-    first = next(iter(shapes))
-    for name, shape in shapes.items():
-        if len(shape) not in (1, 2):
-            must, came = "must have columns of 1 or 2 dimensions", f"shape {shape} for {name!r}"
-            raise InputError(argument, must, came=came)
-        if shape[0] != shapes[first][0]:
-            came = f"{count(shapes[first][0], 'row')} for {first!r} and {shape[0]:,} for {name!r}"
-            must = "must have columns that describe the same objects"
-            raise InputError(argument, must, came=came)
+    return columns
+
+
+def require_same_objects(columns: Mapping[str, Array], argument: str) -> None:
+    """Refuse columns of different lengths, and what is neither a column nor a table."""
+    first, length = next((name, len(column)) for name, column in columns.items())
+    for name, column in columns.items():
+        if not 1 <= column.ndim <= 2 or len(column) != length:
+            came = f"{count(length, 'row')} for {first!r} and {len(column):,} for {name!r}"
+            raise InputError(
+                argument,
+                "must have columns that describe the same objects",
+                came=came if len(column) != length else f"shape {column.shape} for {name!r}",
+            )
 
 
 def _column_major(table: Array) -> Array:
@@ -145,11 +147,9 @@ def _as_array(values: Any, where: str, allowed: str) -> Array:
 def single_column(values: Any, argument: str, allowed: str = COLUMN, mixed: bool = False) -> Column:
     """A column that is an argument by itself, with its labels numbered."""
     column = _as_array(values, argument, allowed)
-    if column.ndim != 1:
-        must = "must have one dimension, one value per row"
+    if column.ndim != 1 or not len(column):
+        must = "must have one dimension, one value per row, and at least one row"
         raise InputError(argument, must, came=f"shape {column.shape}")
-    if not len(column):
-        raise InputError(argument, "must hold at least one value", came="none")
     return encode(argument, column, argument, mixed)
 
 

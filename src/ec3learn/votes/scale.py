@@ -69,12 +69,9 @@ class Scale:
         require_choice("direction", self.direction, DIRECTIONS)
         require_choice("outside", self.outside, ("error", "missing"))
         values, unordered = (_labels(name, getattr(self, name)) for name in ("values", "unordered"))
-        if len(values) < 2:
-            must = "must name at least two answers, from low to high"
-            raise InputError("values", must, came=listed(values))
         labels = [*values, *unordered]
-        if len({(kind_of(label), label) for label in labels}) < len(labels):
-            must = f"and {arg('unordered')} must not repeat"
+        if len(values) < 2 or len({(kind_of(label), label) for label in labels}) < len(labels):
+            must = "must name at least two answers, from low to high, and none twice"
             raise InputError("values", must, came=listed(labels))
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "unordered", unordered)

@@ -18,7 +18,7 @@ from .._checks import InputError, InputIndexError, InputTypeError, require_bool,
 from .._text import arg, count, listed
 from .._typing import Array
 from . import assembly
-from .assembly import SPARSE_FROM, SPARSE_MODELS, Repeats
+from .assembly import Repeats
 from .derived import (
     by_object,
     merge_equal_rows,
@@ -29,17 +29,15 @@ from .derived import (
 )
 from .distinct import distinct_rows
 from .encoding import in_order_of
-from .labels import Label, is_fraction
+from .labels import Label
 from .layout import Frozen, Stores
 from .merging import is_crowd, merged_fields
 from .models import Models, voter_noun
 from .prior import Prior, read_prior
-from .queries import entries_of, votes_on, votes_per_model
+from .queries import require_labels, votes_on, votes_per_model
 from .reading import named_columns, smallest_uint
 from .scale import shared_scale
 from .shares import both_classes, columns_by_class, normalised
-
-FEW_OBJECTS = 50  # so few may all have different labels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,14 +135,17 @@ class Votes(Frozen):
         array([0, 1])
         """
         require_bool("clean", clean)
+        fields = None
         if classes is None and clusterings is None and scale is None:
-            crowd = assembly.fields_of_few_votes(classifiers, missing)
-            if crowd is not None:
-                return merge_equal_rows(cls(**crowd))._weighted(weights, sample_weight)
-        columns = named_columns(classifiers, "classifiers", "classifier")
-        clusters = assembly.cluster_columns(clusterings)
-        votes = cls._of(columns, clusters, "classifiers", classes, missing, scale, clean)
-        return votes._weighted(weights, sample_weight, "classifiers" if classes is None else None)
+            fields = assembly.fields_of_few_votes(classifiers, missing)
+        if fields is None:
+            columns = named_columns(classifiers, "classifiers", "classifier")
+            clusters = named_columns(clusterings, "clusterings", "clustering")
+            fields = assembly.fields_of_columns(
+                columns, clusters, "classifiers", classes, missing, scale, clean
+            )
+        votes = merge_equal_rows(cls(**fields))._weighted(weights, sample_weight)
+        return votes if classes is not None else require_labels(votes, "classifiers")
 
     @classmethod
     def from_probabilities(
@@ -193,9 +194,9 @@ class Votes(Frozen):
         columns = named_columns(tables, "probabilities", "classifier")
         if normalize:
             columns = {name: normalised(column) for name, column in columns.items()}
-        clusters = assembly.cluster_columns(clusterings)
-        votes = cls._of(columns, clusters, "probabilities", classes, missing)
-        return votes._weighted(weights, sample_weight)
+        clusters = named_columns(clusterings, "clusterings", "clustering")
+        fields = assembly.fields_of_columns(columns, clusters, "probabilities", classes, missing)
+        return cls(**fields)._weighted(weights, sample_weight)
 
     @classmethod
     def from_long(
@@ -240,46 +241,15 @@ class Votes(Frozen):
         array(['q1', 'q2'], dtype=object)
         """
         require_bool("clean", clean)
-        crowd = cls(
+        votes = cls(
             **assembly.fields_of_long(
                 objects, voters, labels, object_ids, classes, missing, scale, repeats, clean
             )
         )
-        crowd._require_votes("labels", classes)
-        if clusterings is None:
-            crowd = merge_equal_rows(crowd)
-        else:
-            crowd = crowd.add(clusterings=clusterings, missing=missing)
-        return crowd._weighted(weights, sample_weight, "labels" if classes is None else None)
-
-    @classmethod
-    def _of(
-        cls,
-        columns: Any,
-        clusterings: Any,
-        argument: str,
-        classes: Any,
-        missing: Any,
-        scale: Any = None,
-        clean: bool = False,
-    ) -> Votes:
-        """Make votes from columns by name."""
-        votes = cls(
-            **assembly.fields_of_columns(
-                columns, clusterings, argument, classes, missing, scale, clean
-            )
-        )
-        votes._require_votes(argument, classes)
-        # Many classifiers that hardly vote are kept as a sparse matrix.
-        crowd = [m for m in votes.stores.hard if votes.models[m].kind == "classifier"]
-        most = (1 - SPARSE_FROM) * len(crowd) * votes.n_objects
-        if len(crowd) < SPARSE_MODELS or votes_per_model(votes)[crowd].sum() > most:
-            return votes
-        return replace(votes, stores=votes.stores.with_entries_of(crowd, votes.models))
-
-    def _require_votes(self, argument: str, classes: Any) -> None:
-        if classes is None and not votes_per_model(self)[self.models.is_voter].any():
-            raise InputError(argument, "must hold at least one vote", came="only missing ones")
+        if clusterings is not None:
+            votes = votes.add(clusterings=clusterings, missing=missing)
+        votes = merge_equal_rows(votes)._weighted(weights, sample_weight)
+        return votes if classes is not None else require_labels(votes, "labels")
 
     # ---- reading them ----------------------------------------------------------------------------
 
@@ -338,14 +308,11 @@ class Votes(Frozen):
         """The votes without some base models."""
         known = [model.name for model in self.models]
         for name in names:
-            if not isinstance(name, str):
-                raise InputTypeError("names", "must be strings, one by one", got=name)
             if name not in known:
                 raise unknown_name("base model", name, known)
         kept = [m for m, name in enumerate(known) if name not in set(names)]
         if not any(self.models[m].is_voter for m in kept):
-            came = ", ".join(map(repr, names))
-            raise InputError("names", "must leave at least one classifier", came=came)
+            raise InputError("names", "must leave at least one classifier", got=names)
         return merge_equal_rows(
             replace(
                 self,
@@ -373,23 +340,14 @@ class Votes(Frozen):
         weights : dict of name -> weight, or one weight per new base model
             How much the new models count.
         """
-        if classifiers is None and clusterings is None:
-            must = f"or {arg('clusterings')} must be given"
-            raise InputError("classifiers", must, came="neither")
         n_voters = int(self.models.is_voter.sum())
-        columns = {}
-        if classifiers is not None:
-            columns = named_columns(classifiers, "classifiers", "classifier", n_voters)
-        clusters = assembly.cluster_columns(clusterings, len(self.models) - n_voters)
-        n_new = len(next(iter({**columns, **clusters}.values())))
-        if n_new != self.n_objects:
-            came = f"{count(n_new, 'row')} for {count(self.n_objects, 'object')}"
-            raise InputError(
-                "classifiers",
-                phrase=f"The added base models must describe the same objects, got {came}",
-            )
-        added = self._of(columns, clusters, "classifiers", self.classes, missing, scale)
-        return self + added._weighted(weights, None)
+        n_clusterings = len(self.models) - n_voters
+        columns = named_columns(classifiers, "classifiers", "classifier", n_voters)
+        clusters = named_columns(clusterings, "clusterings", "clustering", n_clusterings)
+        fields = assembly.fields_of_columns(
+            columns, clusters, "classifiers", self.classes, missing, scale
+        )
+        return self + type(self)(**fields)._weighted(weights, None)
 
     def add_votes(
         self,
@@ -443,12 +401,16 @@ class Votes(Frozen):
         if not isinstance(other, Votes):
             return NotImplemented
         if other.n_objects != self.n_objects:
-            must = f"must describe the same {self.n_objects} objects"
-            raise InputError("other", must, got=other.n_objects)
+            phrase = "Joined base models must describe the same objects"
+            came = f"{self.n_objects:,} and {other.n_objects:,}"
+            raise InputError("other", phrase=f"{phrase}, got {came}")
         if list(self.classes) != list(other.classes):
-            must, remedy = "must have the classes", f"Pass {arg('classes', ...)} when making them."
-            came = listed(other.classes)
-            raise InputError("other", f"{must} {listed(self.classes)}", came=came, remedy=remedy)
+            raise InputError(
+                "other",
+                f"must have the classes {listed(self.classes)}",
+                came=listed(other.classes),
+                remedy=f"Pass {arg('classes', ...)} when making them.",
+            )
         object_ids = _shared(self.object_ids, other.object_ids, "object_ids")
         sample_weight = _shared(self.sample_weight, other.sample_weight, "sample_weight")
         models = Models((*self.models, *other.models))
@@ -499,11 +461,8 @@ class Votes(Frozen):
             (rows, others), index, _ = packed
         return with_rows(self, rows, index), with_rows(other, others, index)
 
-    def _weighted(self, weights: Any, sample_weight: Any, argument: str | None = None) -> Votes:
-        """Check and set the weights of base models and of objects.
-
-        With an `argument` labels that cannot be classes are refused: then nobody named the classes.
-        """
+    def _weighted(self, weights: Any, sample_weight: Any) -> Votes:
+        """Check and set the weights of base models and of objects."""
         votes = self
         if weights is not None:
             names = [model.name for model in self.models]
@@ -511,12 +470,7 @@ class Votes(Frozen):
         if sample_weight is not None:
             ordered = in_order_of(self.object_ids, sample_weight, "sample_weight")
             checked = assembly.non_negative(ordered, "sample_weight", self.n_objects, "objects")
-            if not checked.any():
-                must = "must be above 0 for at least one object"
-                raise InputError("sample_weight", must, came="only zeros")
             votes = recounted(votes, checked)
-        if argument is not None:
-            _require_classes(votes, argument)
         return votes
 
 
@@ -525,20 +479,3 @@ def _shared(left: Array | None, right: Array | None, what: str) -> Array | None:
     if left is not None and right is not None and not np.array_equal(left, right):
         raise InputError("other", f"must have the same {what}", came="different ones")
     return right if left is None else left
-
-
-def _require_classes(votes: Votes, argument: str) -> None:
-    """Refuse texts, names and measurements: labels of which hardly any is said twice."""
-    fractions = [label for label in votes.classes.tolist() if is_fraction(label)]
-    if fractions:
-        came = f"the fractional number {fractions[0]!r}"
-        remedy = f"Pass answers with an order as {arg('scale')}, or name the {arg('classes')}."
-        raise InputError(argument, "must hold labels of classes", came=came, remedy=remedy)
-    if votes.n_classes <= FEW_OBJECTS // 2 or votes.counts.sum() < FEW_OBJECTS:
-        return
-    _, row, _, share = entries_of(votes, np.flatnonzero(votes.models.is_classifier))
-    n_votes = float(votes.counts[row] @ share)
-    if votes.n_classes > n_votes / 2:
-        came = f"{votes.n_classes:,} different ones in {n_votes:,.0f} votes"
-        remedy = f"Leave out texts, names and measurements, or name the {arg('classes')}."
-        raise InputError(argument, "must hold labels of classes", came=came, remedy=remedy)
