@@ -131,9 +131,11 @@ def require_unique_names(names: Sequence[str]) -> None:
     """Refuse two base models of one name."""
     twice = [name for i, name in enumerate(names) if name in names[:i]]
     if twice:
-        phrase = f"Base models must have different names, got {twice[0]!r} twice"
-        remedy = "Pass dicts of name -> column to name them."
-        raise InputError("classifiers", phrase=phrase, remedy=remedy)
+        raise InputError(
+            "classifiers",
+            phrase=f"Base models must have different names, got {twice[0]!r} twice",
+            remedy="Pass dicts of name -> column to name them.",
+        )
 
 
 # ---- one row per vote ----------------------------------------------------------------------------
@@ -211,8 +213,9 @@ def _ordered_objects(column: Column, object_ids: Any) -> tuple[Array, Array]:
     unnamed = [label for label in ids.tolist() if label not in place]
     if unnamed or len(names) < len(order):
         came = f"none for {unnamed[0]!r}" if unnamed else f"{len(order)} for {len(names)} objects"
-        must = "must name every object that was voted on, each once"
-        raise InputError("object_ids", must, came=came)
+        raise InputError(
+            "object_ids", "must name every object that was voted on, each once", came=came
+        )
     return np.array([place[label] for label in ids.tolist()])[codes], names[order]
 
 
@@ -284,10 +287,14 @@ def non_negative(values: Any, argument: str, n_wanted: int, what: str) -> Array:
     except (TypeError, ValueError):
         raise InputTypeError(argument, "must hold numbers", got=values) from None
     if weights.shape != (n_wanted,):
-        must = f"must have one number for each of the {n_wanted} {what}"
-        raise InputError(argument, must, came=f"shape {weights.shape}")
+        raise InputError(
+            argument,
+            f"must have one number for each of the {n_wanted} {what}",
+            came=f"shape {weights.shape}",
+        )
     wrong = np.flatnonzero(~(weights >= 0) | np.isinf(weights))
     if len(wrong):
-        came = f"{weights[wrong[0]]} at position {wrong[0]}"
-        raise InputError(argument, "must be finite and >= 0", came=came)
+        raise InputError(
+            argument, "must be finite and >= 0", came=f"{weights[wrong[0]]} at position {wrong[0]}"
+        )
     return weights

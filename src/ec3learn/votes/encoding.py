@@ -93,9 +93,12 @@ def _voted_classes(
             label = plain(column.labels[code])
             names.setdefault(kind_of(label), set()).add(cleaned(label) if clean else label)
     if len(names) > 1:
-        came = " and ".join(f"{kind} ({min(labels)!r})" for kind, labels in names.items())
-        must, remedy = "must have labels of one kind", "Convert them to one kind first."
-        raise InputTypeError(argument, must, came=came, remedy=remedy)
+        raise InputTypeError(
+            argument,
+            "must have labels of one kind",
+            came=" and ".join(f"{kind} ({min(labels)!r})" for kind, labels in names.items()),
+            remedy="Convert them to one kind first.",
+        )
     return sorted(next(iter(names.values()), set()))
 
 
@@ -105,8 +108,11 @@ def _named_classes(classes: Any) -> list[Label]:
     kinds = {kind_of(label) for label in names}
     is_list = not isinstance(classes, str) and len(kinds) == 1 and kinds <= KINDS
     if not is_list or len(set(names)) < len(names):
-        must = "must be a list of different labels: all ints, all bools or all strings"
-        raise InputTypeError("classes", must, got=classes)
+        raise InputTypeError(
+            "classes",
+            "must be a list of different labels: all ints, all bools or all strings",
+            got=classes,
+        )
     return names
 
 
@@ -218,9 +224,12 @@ def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
     """Names (of objects, of voters) as numbers in sorted order, and the names."""
     is_gap = column.codes == len(column.labels)
     if is_gap.any():
-        came = f"a missing value at row {int(np.argmax(is_gap))}"
-        must, remedy = "must not be missing", "Leave that row out."
-        raise InputError(argument, must, came=came, remedy=remedy)
+        raise InputError(
+            argument,
+            "must not be missing",
+            came=f"a missing value at row {int(np.argmax(is_gap))}",
+            remedy="Leave that row out.",
+        )
     used = column.seen
     lookup = np.zeros(column.n_codes, dtype=np.int64)
     lookup[used] = np.arange(len(used))
@@ -244,18 +253,27 @@ def known_codes(
     column = single_column(known if labels is None else labels, argument, KNOWN)
     if len(column) != len(names):
         if labels is not None:
-            came = f"{len(names)} objects and {len(column)} labels"
-            raise InputError(argument, "must pair each object with a label", came=came)
-        must = f"must have one entry for each of the {n_objects} objects"
-        remedy = "Pass a dict of object -> label to name only a few."
-        raise InputError(argument, must, got=len(column), remedy=remedy)
+            raise InputError(
+                argument,
+                "must pair each object with a label",
+                came=f"{len(names)} objects and {len(column)} labels",
+            )
+        raise InputError(
+            argument,
+            f"must have one entry for each of the {n_objects} objects",
+            got=len(column),
+            remedy="Pass a dict of object -> label to name only a few.",
+        )
     lookup, foreign = _look_up(column, classes.tolist(), frozenset(), _as_it_is)
     if foreign:
         first = int(np.argmax(np.isin(column.codes, foreign)))
         label = plain(column.labels[int(column.codes[first])])
-        came = f"{label!r} for object {plain(names[first])!r}"
-        must, remedy = f"must hold classes, {listed(classes)}", _meant_class(label, classes)
-        raise InputError(argument, must, came=came, remedy=remedy)
+        raise InputError(
+            argument,
+            f"must hold classes, {listed(classes)}",
+            came=f"{label!r} for object {plain(names[first])!r}",
+            remedy=_meant_class(label, classes),
+        )
     codes = np.where(lookup == len(classes), -1, lookup)[column.codes]
     if labels is None:
         return codes
@@ -272,9 +290,12 @@ def _pairs_of(
         return draw.objects, draw.labels
     if frame_of(known) is not None:
         both = "dict(zip(table[objects], table[labels])) with the names of two"
-        remedy = f"Pass one of its columns, or {both}."
-        must, came = "must be a dict of object -> label, or an array", type(known).__name__
-        raise InputTypeError(argument, must, came=came, remedy=remedy)
+        raise InputTypeError(
+            argument,
+            "must be a dict of object -> label, or an array",
+            came=type(known).__name__,
+            remedy=f"Pass one of its columns, or {both}.",
+        )
     if isinstance(known, Mapping):
         return list(known.keys()), list(known.values())
     if object_ids is not None and has_index(known):
@@ -319,8 +340,9 @@ def rows_by_name(
             continue
         first = place.setdefault(name, row)
         if codes is not None and codes[first] != codes[row]:
-            must, came = "must give an object one label", f"two for {plain(name)!r}"
-            raise InputError(argument, must, came=came)
+            raise InputError(
+                argument, "must give an object one label", came=f"two for {plain(name)!r}"
+            )
     rows = np.full(n_objects, -1)
     if object_ids is None:
         rows[list(place)] = list(place.values())
@@ -359,7 +381,9 @@ def in_order_of(object_ids: Array | None, values: Any, argument: str) -> Any:
     if rows is None or object_ids is None:
         return values
     if (rows < 0).any():
-        came = f"none for {plain(object_ids[rows < 0][0])!r}"
-        must = f"must have one number for each of the {len(rows)} objects"
-        raise InputError(argument, must, came=came)
+        raise InputError(
+            argument,
+            f"must have one number for each of the {len(rows)} objects",
+            came=f"none for {plain(object_ids[rows < 0][0])!r}",
+        )
     return np.asarray(values)[rows]

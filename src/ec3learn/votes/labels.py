@@ -39,8 +39,11 @@ def labels_for_missing(missing: Any) -> Missing:
     several = missing if isinstance(missing, (list, tuple, set, frozenset)) else [missing]
     labels = [(kind_of(label), plain(label)) for label in several if not is_missing(label)]
     if any(kind not in KINDS for kind, _ in labels):
-        must = "must be a label (an int, a bool or a string), or a list of labels"
-        raise InputTypeError("missing", must, got=missing)
+        raise InputTypeError(
+            "missing",
+            "must be a label (an int, a bool or a string), or a list of labels",
+            got=missing,
+        )
     return frozenset(labels)
 
 

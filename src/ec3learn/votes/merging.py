@@ -73,8 +73,9 @@ def _union(what: str, left: Any, right: Any) -> list[Label]:
     labels = list(dict.fromkeys(plain(label) for part in (left, right) for label in part))
     kinds = list(dict.fromkeys(map(kind_of, labels)))
     if len(kinds) > 1:
-        must = f"must name {what} as these votes do, by {kinds[0]}"
-        raise InputError("other", must, came=kinds[1])
+        raise InputError(
+            "other", f"must name {what} as these votes do, by {kinds[0]}", came=kinds[1]
+        )
     return labels
 
 
@@ -86,8 +87,11 @@ def _models_of_both(left: Votes, right: Votes, classes: Array) -> Models:
             model = BaseModel(model.name, "classifier", classes)
         same = models.setdefault(model.name, model)
         if same.kind != model.kind or same.labels.tolist() != model.labels.tolist():
-            phrase = f"Base model {model.name!r} must be of one kind, with one scale, in both votes"
-            raise InputError("other", phrase=phrase, remedy="Rename one of the two.")
+            raise InputError(
+                "other",
+                phrase=f"Base model {model.name!r} must be of one kind, with one scale, in both votes",
+                remedy="Rename one of the two.",
+            )
     return Models(models.values())
 
 

@@ -105,8 +105,11 @@ def read_prior(prior: Any, classes: Array, n_objects: int, object_ids: Array | N
     if rows is not None:
         return np.where(rows[:, None] >= 0, shares[rows], np.nan)
     if len(shares) != n_objects:
-        must = f"must have one row for each of the {n_objects} objects"
-        raise InputError("prior", must, came=count(len(shares), "row"))
+        raise InputError(
+            "prior",
+            f"must have one row for each of the {n_objects} objects",
+            came=count(len(shares), "row"),
+        )
     return shares
 
 
@@ -114,7 +117,10 @@ def _shares(table: Any, classes: Array) -> Array:
     ordered, _ = columns_by_class({"prior": table}, classes, "prior")
     values = named_columns(ordered, "prior", "")["prior"]
     if values.ndim != 2 or values.shape[1] != len(classes):
-        must = f"must have one column for each of the {count(len(classes), 'class', 'classes')}"
-        raise InputError("prior", must, came=f"shape {values.shape}")
+        raise InputError(
+            "prior",
+            f"must have one column for each of the {count(len(classes), 'class', 'classes')}",
+            came=f"shape {values.shape}",
+        )
     nan_row = "A row of NaN is an object without a prior."
     return np.array(checked_shares(values, "prior", "prior", nan_row))

@@ -20,8 +20,9 @@ FEW_OBJECTS = 50  # so few may all have different labels
 def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
     """What was said about object i, by the number of each model that said something."""
     if kind_of(i) != "int" or not -votes.n_objects <= i < votes.n_objects:
-        must = f"must be the number of an object, from 0 to {votes.n_objects - 1}"
-        raise InputIndexError("i", must, got=i)
+        raise InputIndexError(
+            "i", f"must be the number of an object, from 0 to {votes.n_objects - 1}", got=i
+        )
     row, models = int(i if votes.index is None else votes.index[i]), votes.models
     answers: dict[int, Any] = {
         m: plain(models[m].labels[codes[row]])
@@ -126,6 +127,10 @@ def require_labels(votes: Votes, argument: str) -> Votes:
             came = f"{votes.n_classes:,} different ones in {n_votes:,.0f} votes"
     if came:
         leave_out = f"Leave out texts, names and measurements, pass {arg('scale')} with answers"
-        remedy = f"{leave_out} that have an order, or name the {arg('classes')}."
-        raise InputError(argument, "must hold labels of classes", came=came, remedy=remedy)
+        raise InputError(
+            argument,
+            "must hold labels of classes",
+            came=came,
+            remedy=f"{leave_out} that have an order, or name the {arg('classes')}.",
+        )
     return votes

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Column:
     def __len__(self) -> int:
         return len(self.codes)
 
-    @property
+    @cached_property
     def seen(self) -> Array:
         """The codes of the labels that occur."""
         return np.flatnonzero(np.bincount(self.codes, minlength=self.n_codes)[: len(self.labels)])
@@ -84,8 +85,9 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
         columns = {f"{prefix}_{first + j}": by_column[:, j] for j in range(table.shape[1])}
     if not columns or any(column.shape[:1] == (0,) for column in columns.values()):
         hint = "Leave it out if there is nothing to pass." if argument == "clusterings" else ""
-        must = "must hold at least one object and one model"
-        raise InputError(argument, must, came="none", remedy=hint)
+        raise InputError(
+            argument, "must hold at least one object and one model", came="none", remedy=hint
+        )
     return columns
 
 
@@ -120,8 +122,11 @@ def _as_array(values: Any, where: str, allowed: str) -> Array:
         array = np.array(values, dtype=object)
         nested = [row for row in values if isinstance(row, (list, tuple, np.ndarray))]
         if nested and array.ndim == 1:
-            came = f"rows of {sorted({len(row) for row in nested})} values"
-            raise InputError(where, "must have rows of equal length", came=came)
+            raise InputError(
+                where,
+                "must have rows of equal length",
+                came=f"rows of {sorted({len(row) for row in nested})} values",
+            )
         return array
     import narwhals.stable.v2 as nw  # costs a tenth of our import time; most calls pass arrays
 
@@ -148,8 +153,11 @@ def single_column(values: Any, argument: str, allowed: str = COLUMN, mixed: bool
     """A column that is an argument by itself, with its labels numbered."""
     column = _as_array(values, argument, allowed)
     if column.ndim != 1 or not len(column):
-        must = "must have one dimension, one value per row, and at least one row"
-        raise InputError(argument, must, came=f"shape {column.shape}")
+        raise InputError(
+            argument,
+            "must have one dimension, one value per row, and at least one row",
+            came=f"shape {column.shape}",
+        )
     return encode(argument, column, argument, mixed)
 
 
@@ -232,16 +240,19 @@ def _require_labels(keys: list[Any], name: str, argument: str, mixed: bool) -> N
             continue
         kind, label = key
         if kind not in KINDS:
-            must = (
-                f"must hold {'names' if argument in NAMED else 'labels'} (ints, bools or strings)"
+            raise InputTypeError(
+                argument,
+                f"must hold {'names' if argument in NAMED else 'labels'} (ints, bools or strings)",
+                came=f"{label!r} of type {kind} at row {row}{where}",
+                remedy=_remedy(label, argument),
             )
-            came = f"{label!r} of type {kind} at row {row}{where}"
-            raise InputTypeError(argument, must, came=came, remedy=_remedy(label, argument))
         first = first or kind
         if kind != first and not mixed:
-            must = "must hold labels of one kind: all ints, all bools or all strings"
-            came = f"{first} and {kind} labels, the first {kind} at row {row}: {label!r}{where}"
-            raise InputTypeError(argument, must, came=came)
+            raise InputTypeError(
+                argument,
+                "must hold labels of one kind: all ints, all bools or all strings",
+                came=f"{first} and {kind} labels, the first {kind} at row {row}: {label!r}{where}",
+            )
 
 
 def _remedy(label: Any, argument: str) -> str:
@@ -272,9 +283,12 @@ def seen_by_narwhals(data: Any, argument: str = "table", **options: bool) -> Any
     try:
         return nw.from_native(data, pass_through=True, **options)
     except DuplicateError as error:
-        came = str(error).splitlines()[-1].lstrip("- ")
-        must = "must have columns of different names"
-        raise InputError(argument, must, came=came, remedy="Rename them.") from None
+        raise InputError(
+            argument,
+            "must have columns of different names",
+            came=str(error).splitlines()[-1].lstrip("- "),
+            remedy="Rename them.",
+        ) from None
 
 
 def frame_of(data: Any) -> Any:

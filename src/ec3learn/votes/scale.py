@@ -71,8 +71,11 @@ class Scale:
         values, unordered = (_labels(name, getattr(self, name)) for name in ("values", "unordered"))
         labels = [*values, *unordered]
         if len(values) < 2 or len({(kind_of(label), label) for label in labels}) < len(labels):
-            must = "must name at least two answers, from low to high, and none twice"
-            raise InputError("values", must, came=listed(labels))
+            raise InputError(
+                "values",
+                "must name at least two answers, from low to high, and none twice",
+                came=listed(labels),
+            )
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "unordered", unordered)
 
@@ -99,8 +102,9 @@ def _labels(name: str, answers: Any) -> tuple[Label, ...]:
     is_list = isinstance(answers, Iterable) and not isinstance(answers, str)
     labels = tuple(plain(label) for label in answers) if is_list else ()
     if not is_list or any(kind_of(label) not in KINDS for label in labels):
-        must = "must be a sequence of labels (ints, bools or strings)"
-        raise InputTypeError(name, must, got=answers)
+        raise InputTypeError(
+            name, "must be a sequence of labels (ints, bools or strings)", got=answers
+        )
     return labels
 
 
@@ -134,8 +138,11 @@ def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:
         if name not in names:
             raise unknown_name("voter", name, names)
         if isinstance(answers, str) or not isinstance(answers, (Scale, Iterable)):
-            must = "must be a Scale, a sequence of answers, or a dict of voter -> scale"
-            raise InputTypeError("scale", must, got=answers)
+            raise InputTypeError(
+                "scale",
+                "must be a Scale, a sequence of answers, or a dict of voter -> scale",
+                got=answers,
+            )
     return {
         name: answers if isinstance(answers, Scale) else Scale(tuple(answers))
         for name, answers in scales.items()
@@ -227,8 +234,12 @@ def _directed(model: BaseModel) -> Array:
     if not model.oriented:
         must = f"must tell which end of the scale of {model.name!r} means which class"
         direction = f"a scale with {arg('direction', 'up')}"
-        remedy = f"Pass known labels of objects it voted on, or {direction}."
-        raise InputError("known", must, came="no labels that do", remedy=remedy)
+        raise InputError(
+            "known",
+            must,
+            came="no labels that do",
+            remedy=f"Pass known labels of objects it voted on, or {direction}.",
+        )
     return model.positions
 
 

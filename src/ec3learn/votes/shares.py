@@ -24,8 +24,11 @@ def checked_shares(table: Array, argument: str, name: str, nan_row: str = NAN_RO
     try:
         shares = np.ma.filled(table.astype(np.float64, copy=False), np.nan)
     except (TypeError, ValueError):
-        must = "must hold numbers, one row of probabilities per object"
-        raise InputTypeError(argument, must, came=f"{table.dtype} values{where}") from None
+        raise InputTypeError(
+            argument,
+            "must hold numbers, one row of probabilities per object",
+            came=f"{table.dtype} values{where}",
+        ) from None
     sums = shares @ np.ones(shares.shape[1])
     is_wrong = ~(np.abs(sums - 1) <= TOLERANCE)
     is_wrong[is_wrong] = ~np.isnan(shares[is_wrong]).all(axis=1)
@@ -87,9 +90,12 @@ def columns_by_class(
             absent = [label for label in classes if str(label) not in place]
             is_part = len(absent) + len(columns) == len(classes)
             remedy = f"Add columns of 0 for {listed(absent)}." if is_part else ""
-            must = f"must have one column per class, named {listed(classes)}"
-            came = f"{listed(columns)} for {name!r}"
-            raise InputError(argument, must, came=came, remedy=remedy)
+            raise InputError(
+                argument,
+                f"must have one column per class, named {listed(classes)}",
+                came=f"{listed(columns)} for {name!r}",
+                remedy=remedy,
+            )
         values = named_columns({name: table}, argument, "")[name]
         ordered[name] = values[:, [place[str(label)] for label in classes]]
     return ordered, classes
