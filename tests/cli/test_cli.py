@@ -345,7 +345,10 @@ def test_known_labels_may_tell_the_direction_of_a_scale(scores, run):
         ("--outside missing", "outside needs a scale, got none."),
         ("--unordered unsure", "unordered needs a scale, got none."),
         ("--scale 0-9 --outside nan", "Unknown outside 'nan'. Choose from: error, missing."),
-        ("--scale 0-9 --unordered 9", "values must name at least two answers, from low to high, and none twice, got "),
+        (
+            "--scale 0-9 --unordered 9",
+            "values must name at least two answers, from low to high, and none twice, got ",
+        ),
         (
             "--scale 0-9 --unordered unsure --direction learn",
             "known must tell which end of the scale of 'cy' means ",

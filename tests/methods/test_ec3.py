@@ -920,7 +920,10 @@ BAD_KNOWN = {
         3: 5,
     },
     "known must have one dimension, one value per row, and at least one row, got shape (0,).": [],
-    "known must have one dimension, one value per row, and at least one row, got shape (8, 1).": [[0]] * 8,
+    "known must have one dimension, one value per row, and at least one row, got shape (8, 1).": [
+        [0]
+    ]
+    * 8,
 }
 
 

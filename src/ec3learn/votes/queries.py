@@ -32,7 +32,7 @@ def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
     for m, shares in votes.stores.soft_tables.items():
         if shares[row].any():
             labels = map(plain, models[m].labels)
-            answers[m] = dict(zip(labels, shares[row].tolist(), strict=True))
+            answers[m] = dict(zip(labels, shares[row].round(12).tolist(), strict=True))
     if votes.stores.sparse is not None:
         entries = slice(*votes.stores.sparse.indptr[row : row + 2])
         groups, parts = votes.stores.sparse.indices[entries], votes.stores.sparse.data[entries]
