@@ -37,7 +37,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ec3learn import EC3, METHODS, DawidSkene, Table, Votes
-from ec3learn.diagnosis.metrics import mean_auc
+from ec3learn.diagnosis.quality import mean_auc
 from ec3learn.votes import hardened
 
 Case = tuple[Votes, np.ndarray]

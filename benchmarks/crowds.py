@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from ec3learn import EBCC, EC3, METHODS, Auto, DawidSkene, Scale, Table, Votes
-from ec3learn.diagnosis.metrics import mean_auc
+from ec3learn.diagnosis.quality import mean_auc
 
 FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[2] / "shared" / "data"))
 # name: (iBCC, BWA, EBCC) as printed by Li, Rubinstein and Cohn (2019); None where they are not at

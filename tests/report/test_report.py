@@ -100,14 +100,15 @@ def text_of(consensus, **options):
 def test_shares_confidence_and_changes_are_those_of_the_consensus(pool):
     consensus, _ = pool
     facts = facts_of(consensus)
-    labels, majority = consensus.labels(), MajorityVote().solve(consensus.solution.votes).labels()
+    labels, majority = consensus.labels(), MajorityVote().solve(consensus.solution.votes)
     assert {name: shares[0] for name, shares in facts["classes"]["rows"]} == pytest.approx(
         {name: np.mean(labels == name) for name in consensus.classes}
     )
     assert facts["confidence"]["shares"] == pytest.approx(
         np.histogram(consensus.confidence, 20, (0, 1))[0] / 400
     )
-    assert facts["changes"]["n"] == np.sum(labels != majority) > 0
+    untied = np.ptp(np.sort(majority.proba, axis=1)[:, -2:], axis=1) > 1e-9
+    assert facts["changes"]["n"] == np.sum((labels != majority.labels()) & untied)
     assert sum(n for _, _, n in facts["changes"]["moves"]) == facts["changes"]["n"]
 
 
@@ -182,11 +183,11 @@ def test_an_answer_that_changes_nothing_is_warned_of():
     assert "No label differs from the majority vote's." in facts_of(consensus)["warnings"][0]
 
 
-def test_an_answer_that_is_no_better_than_the_majority_vote_is_warned_of(pool):
-    consensus, _ = pool
+def test_an_answer_that_is_no_better_than_the_majority_vote_is_warned_of():
+    said = np.random.default_rng(0).integers(2, size=(100, 5))
+    consensus = WeightedVote(weights=[9, 1, 1, 1, 1]).solve(Votes.from_labels(said))
     majority = MajorityVote().solve(consensus.solution.votes).labels()
     warnings = facts_of(consensus, truth=majority)["warnings"]
-    assert len(warnings) == 1
     assert warnings[0].startswith(
         "The majority vote is better on the held-out labels: where the two differ, it is right on "
     )
@@ -420,7 +421,6 @@ def counts_of(facts):
             facts["n_objects"],
             facts["n_open"],
             facts["changes"]["n"],
-            facts["changes"]["tied"],
             facts["contested"]["n_close"],
         ),
         facts["contested"]["n_given"],
@@ -507,7 +507,9 @@ def test_labels_held_fixed_are_neither_changed_nor_sure():
     votes = Votes.from_labels(said, clusters)
     consensus = EC3().solve(votes, known={i: truth[i] for i in range(100)})
     facts = facts_of(consensus)
-    changed = (consensus.labels() != MajorityVote().solve(votes).labels())[100:]
+    majority = MajorityVote().solve(votes)
+    untied = np.ptp(np.sort(majority.proba, axis=1)[:, -2:], axis=1) > 1e-9
+    changed = ((consensus.labels() != majority.labels()) & untied)[100:]
     assert (facts["n_open"], facts["changes"]["n"]) == (300, changed.sum())
     assert facts["changes"]["share"] == pytest.approx(changed.mean())
     assert facts["confidence"]["shares"] == pytest.approx(
@@ -515,7 +517,6 @@ def test_labels_held_fixed_are_neither_changed_nor_sure():
     )
     assert facts["summary"].endswith(f"mean confidence {consensus.confidence[100:].mean():.3f}")
     text = page_of(facts).decode()
-    assert f"{changed.sum()} of 300 objects without a given label" in text
     assert "Base models that were trained on these very labels look better" in text
 
 

@@ -1,7 +1,4 @@
-"""What every answer is measured with: the weights of its objects, the majority vote, and measures of how good it is.
-
-The measures take plain arrays: classes are numbers there, and objects count by weights.
-"""
+"""What every answer is measured with: the weights of its objects, the majority vote, intervals and measures of agreement."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 
 from .._checks import InputTypeError
 from .._typing import Array
@@ -22,8 +19,6 @@ from ..votes import Votes, as_class_votes, hardened, has_graders, only_rows
 
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
 Z95 = float(norm.ppf(0.975))
-UNLIKELY = 0.05  # a p-value below which a difference is not put down to chance
-BINS = 10  # of confidence, in the calibration curve
 MAJORITY = "MajorityVote"  # the method that is the majority vote itself
 
 
@@ -198,188 +193,7 @@ def changed_share(solution: Solution, votes: Majority | None) -> float | None:
     return float(weight @ changed_rows(solution, votes)) / total
 
 
-# ---- one answer, by true classes -----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Quality:
-    """How good one answer is."""
-
-    accuracy: float
-    confidence: float  # the mean probability of the labels
-    log_loss: float  # of the probabilities, none below 1e-12
-    f_score: float  # averaged over classes
-    auc: float | None  # the mean over classes; None where only one occurs
-    calibration: list[
-        tuple[float, float, float]
-    ]  # by bin of confidence: its mean, the share that is right, and how many objects
-    calibration_error: float  # the mean gap between confidence and the share that is right
-
-
-def quality(
-    proba: Array, labels: Array, truth: Array, weight: Array, right: Array | None = None
-) -> Quality:
-    """Judge class probabilities and labels by the true classes.
-
-    Parameters
-    ----------
-    proba : array of shape (n_objects, n_classes)
-        The class probabilities.
-    labels, truth : arrays of shape (n_objects,)
-        The number of the class that each object got, and of the one it has.
-    weight : array of shape (n_objects,)
-        How many objects each counts for.
-    right : array of shape (n_objects,)
-        How far each label is right, where that is not all or nothing.
-    """
-    right, n = labels == truth if right is None else right, float(weight.sum())
-    bins = calibration(proba.max(axis=1), right, weight)
-    error = sum(n * abs(sure - share) for sure, share, n in bins) / n
-    several = len(np.unique(truth[weight > 0])) > 1
-    sure = proba[np.arange(len(labels)), labels]
-    return Quality(
-        accuracy=float(weight @ right) / n,
-        confidence=float(weight @ sure) / n,
-        log_loss=log_loss(proba, truth, weight),
-        f_score=macro_f(labels, truth, proba.shape[1], weight),
-        auc=mean_auc(proba, truth, weight) if several else None,
-        calibration=bins,
-        calibration_error=float(error),
-    )
-
-
-def mean_auc(proba: Array, truth: Array, weight: Array | None = None) -> float:
-    """Return the area under the ROC curve of each class against all others, averaged over the classes that occur.
-
-    scikit-learn's `roc_auc_score` refuses a class that does not occur, and takes 5 times as long
-    with 20,000 objects and three classes, 30 times with 500.
-
-    Parameters
-    ----------
-    proba : array of shape (n_objects, n_classes)
-        Class probabilities, or any scores: only their order matters.
-    truth : array of shape (n_objects,)
-        The number of each object's class.
-    weight : array of shape (n_objects,), optional
-        How many objects each counts for.
-
-    Returns
-    -------
-    float
-        0.5, as by chance, where only one class occurs.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> mean_auc(np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]), np.array([0, 0, 1]))
-    1.0
-    """
-    areas = []
-    for z in range(proba.shape[1]):
-        values, place = np.unique(proba[:, z], return_inverse=True)
-        mine = truth == z
-        own = np.bincount(
-            place, weights=mine if weight is None else weight * mine, minlength=len(values)
-        )
-        other = np.bincount(place, weights=weight, minlength=len(values)) - own
-        if own.any() and other.any():
-            below = np.cumsum(other) - other / 2  # a tie is half a win
-            # Without weights all sums are multiples of 1/2, hence exact: the result does not depend
-            # on their order.
-            areas.append((own * below).sum() / (own.sum() * other.sum()))
-    return float(np.mean(areas)) if areas else 0.5
-
-
-def log_loss(proba: Array, truth: Array, weight: Array) -> float:
-    """Return the mean of -log of the probability of the true class."""
-    return float(weight @ log_losses(proba, truth) / weight.sum())
-
-
-def log_losses(proba: Array, truth: Array) -> Array:
-    """Return -log of the probability of the true class of each object."""
-    return np.asarray(-np.log(np.maximum(proba[np.arange(len(truth)), truth], 1e-12)))
-
-
-def confusion(labels: Array, truth: Array, n_classes: int, weight: Array) -> Array:
-    """Return how many objects of each class (rows) got each label (columns)."""
-    pairs = truth * n_classes + labels
-    return np.bincount(pairs, weights=weight, minlength=n_classes * n_classes).reshape(
-        n_classes, n_classes
-    )
-
-
-def macro_f(labels: Array, truth: Array, n_classes: int, weight: Array | None = None) -> float:
-    """Return the F score, averaged over the classes that occur in the truth.
-
-    scikit-learn's `f1_score` takes 40 times as long with 20,000 objects, and a search for offsets
-    asks hundreds of times.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> macro_f(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1]), n_classes=3)
-    0.7333333333333334
-    """
-    same = labels == truth
-    right = np.bincount(truth[same], None if weight is None else weight[same], n_classes)
-    true = np.bincount(truth, weight, n_classes)
-    total = true + np.bincount(labels, weight, n_classes)
-    occurs = true > 0
-    return float(np.mean(2 * right[occurs] / total[occurs]))
-
-
-def calibration(confidence: Array, right: Array, weight: Array) -> list[tuple[float, float, float]]:
-    """Return for each bin of confidence that occurs its mean confidence, the share that is right, and the number of objects."""
-    bins = np.minimum((confidence * BINS + 1e-9).astype(np.int64), BINS - 1)
-    n, sure, correct = (
-        np.bincount(bins, weights=weight * values, minlength=BINS)
-        for values in (1, confidence, right)
-    )
-    return [
-        (float(sure[b] / n[b]), float(correct[b] / n[b]), float(n[b])) for b in np.flatnonzero(n)
-    ]
-
-
-# ---- two answers ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Where two answers differ: how often only the first is right, and how often only the second.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Difference.of(np.array([True, True, False]), np.array([True, False, True]), np.array([1, 4, 3]))
-    Difference(first=4, second=3)
-    """
-
-    first: int
-    second: int
-
-    @classmethod
-    def of(cls, first: Array, second: Array, weight: Array) -> Difference:
-        """Count from how far each answer is right on each object."""
-        return cls(
-            round(float(weight @ (first * (1.0 - second)))),
-            round(float(weight @ (second * (1.0 - first)))),
-        )
-
-    @property
-    def p_value(self) -> float:
-        """Return how likely two equally good answers are to differ this much or more (McNemar's exact test)."""
-        n = self.first + self.second
-        return 1.0 if n == 0 else float(binomtest(self.first, n).pvalue)
-
-    @property
-    def inconclusive(self) -> bool:
-        """Return whether they differ, but no more than by chance."""
-        return self.first != self.second and self.p_value > UNLIKELY
-
-    @property
-    def second_is_better(self) -> bool:
-        """Return whether the second answer is right more often, beyond chance."""
-        return self.second > self.first and self.p_value <= UNLIKELY
+# ---- measures ------------------------------------------------------------------------------------
 
 
 def wilson_interval(right: float, n: float) -> tuple[float, float]:

@@ -15,16 +15,8 @@ from .._typing import Array
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes
 from .labels import HARD, given_labels, label_weights, read_labels, taught_labels
-from .metrics import (
-    Difference,
-    Quality,
-    confusion,
-    is_majority,
-    majority,
-    object_weights,
-    quality,
-    wilson_interval,
-)
+from .metrics import is_majority, majority, object_weights, wilson_interval
+from .quality import Difference, Quality, quality
 
 FOLDS, LEAST_KNOWN = 5, 20  # with fewer known labels each fold has hardly any
 TOO_SURE = 0.05  # by how much a mean confidence is above the interval of the accuracy, to be called overconfident
@@ -207,6 +199,8 @@ def _score(
         their_classes = np.where(theirs.classes[row] < 0, len(outcome.classes), theirs.classes[row])
         their_quality = quality(padded, their_classes, truth, weight, right)
         difference = Difference.of(classes == truth, right, weight)
+    confusion = np.zeros((len(outcome.classes),) * 2)
+    np.add.at(confusion, (truth, classes), weight)
     return Score(
         cross_validated,
         float(times.sum()),
@@ -214,7 +208,7 @@ def _score(
         quality(proba[judged], classes, truth, weight),
         their_quality,
         difference,
-        confusion(classes, truth, len(outcome.classes), weight),
+        confusion,
     )
 
 
