@@ -1,4 +1,4 @@
-"""Small steps of linear algebra: rows that sum to 1, slices that fit the cache, and conjugate gradients."""
+"""Small steps of linear algebra: shares, slices that fit the cache, and conjugate gradients."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ CHUNK = 1 << 16  # rows handled at a time
 
 
 def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
-    """Return the slices that cut the rows into pieces which fit the cache."""
+    """The slices that cut the rows into pieces which fit the cache."""
     return (slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size))
 
 
 def evenly(n: int, most: int) -> Array:
-    """Return at most so many numbers below n, one at random from each stretch: a table may repeat itself at regular distances."""
+    """At most so many numbers below n, one at random from each stretch of equal length."""
     if n <= most:
         return np.arange(n)
     ends = np.arange(most + 1) * n // most
@@ -26,7 +26,7 @@ def evenly(n: int, most: int) -> Array:
 
 
 def sample_rows(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array]:
-    """Return some rows and how often each counts: all that are kept or very frequent, and others that stand for the rest."""
+    """Rows that stand for all, and how often each counts; frequent and kept ones are among them."""
     frequent = counts > counts.sum() / size
     if kept is not None:
         frequent |= kept
@@ -38,19 +38,19 @@ def sample_rows(counts: Array, size: int, kept: Array | None = None) -> tuple[Ar
 
 
 def normalised(sums: Array) -> Array:
-    """Return rows divided by their sums; rows of zeros stay."""
+    """Rows divided by their sums; rows of zeros stay."""
     totals = sums.sum(axis=-1, keepdims=True)
     return np.divide(sums, totals, out=np.zeros_like(sums, dtype=np.float64), where=totals > 0)
 
 
 def scale_of(values: Array) -> float:
-    """Return the power of two below the largest value: divided by it, values are near 1 and keep every digit."""
+    """The power of two below the largest value: divided by it, values keep every digit."""
     top = float(np.max(values, initial=0.0))
     return float(np.ldexp(1.0, int(np.frexp(top)[1]) - 1)) if top > 0 else 1.0
 
 
 def squared_norms(table: Array) -> Array:
-    """Return the squared length of each row."""
+    """The squared length of each row."""
     return np.einsum("iz,iz->i", table, table)
 
 
@@ -88,7 +88,7 @@ def solve_free_rows(
     tol: float,
     max_iter: int,
 ) -> tuple[int, bool]:
-    """Solve apply(column) = right for the free rows of a table, one column after the other; all other rows stay as they are.
+    """Solve apply(column) = right for the free rows of each column of a table; other rows stay.
 
     The system must be symmetric in the inner product weighted by `counts`. So it is solved for
     sqrt(counts) x column, in which it is symmetric in the plain sense. Free rows must count.

@@ -67,7 +67,7 @@ class Membership:
         return replace(self, entries=entries, order=self.order[kept], soft=soft, columns={})
 
     def by_group(self) -> Membership:
-        """The same with entries in the order of groups, which is quicker where they are more than the rows."""
+        """The same with its entries group by group: quicker where groups outnumber rows."""
         return replace(self, entries=self.entries.tocsc())
 
     def gather(self, table: Table) -> Array:
@@ -154,7 +154,7 @@ def membership(votes: Votes) -> Membership:
 def membership_of(
     matrix: sparse.csr_array, hard: sparse.csr_array | None = None, prior: Prior | None = None
 ) -> Membership:
-    """A^m as a matrix of rows and groups; groups without rows are left out, for a crowd may have many."""
+    """A^m as a matrix; groups without rows are left out, for a crowd may have many."""
     order = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
     entries = matrix if len(order) == matrix.shape[1] else matrix[:, order]
     return Membership(entries, order, None if hard is None else membership_of(hard), prior)
@@ -196,7 +196,7 @@ def _soft_entries(shares: Array, basis: Array) -> sparse.csr_array:
 
 
 def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:
-    """The votes of those whose votes count, one by one: the row, the voter, and what it gives to each class."""
+    """Each vote that counts: its row, its voter, and what it gives to each class."""
     matrix = entries(votes).tocoo()
     counted = (votes.models.is_voter & (votes.weights > 0))[
         votes.models.group_model[matrix.coords[1]]
@@ -230,7 +230,7 @@ def scatter_to_votes(votes: Votes, groups: Membership, values: Array) -> Array:
 
 
 def squares_of_votes(votes: Votes, sums: Array) -> Array:
-    """The sum of the squares of the votes for each group; `sums` are those of the votes themselves."""
+    """The sum of the squares of the votes for each group; `sums` are those of the votes."""
     return sums if votes.stores.is_hard else entries(votes).power(2).T @ votes.counts
 
 
@@ -251,7 +251,7 @@ def count_classes(
 def reached_groups(
     groups: Membership, counts: Array, live: Array, voted: Array, labelled: Array
 ) -> Array:
-    """Which groups are connected, over any number of shared rows that count, with a `voted` group or `labelled` row."""
+    """Which groups are connected with a `voted` group or `labelled` row by rows that count."""
     before, reached = None, voted & live
     while before is None or (reached != before).any():
         before = reached

@@ -21,13 +21,13 @@ LEAST = 1 << 22
 
 
 def compiled(n_numbers: int) -> Any:
-    """The module of compiled loops where there are so many numbers to read that they pay, else None."""
+    """The module of compiled loops if they pay for so many numbers, else None."""
     return _loops() if n_numbers >= LEAST else None
 
 
 @cache
 def _loops() -> Any:
-    """The module of compiled loops; None without numba, or with one that cannot be loaded, which a warning says."""
+    """The module of compiled loops; None without numba, and with a warning if it is broken."""
     if find_spec("numba") is None or os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return None
     try:
@@ -35,7 +35,8 @@ def _loops() -> Any:
     except (
         Exception
     ) as error:  # a broken installation raises anything: OSError, AttributeError, ...
-        text = f"numba is installed but cannot be loaded, so large tables take longer: {first_line(error)}."
+        why = first_line(error)
+        text = f"numba is installed but cannot be loaded, so large tables take longer: {why}."
         warnings.warn(
             f"{text} Install it again: pip install --force-reinstall 'ec3learn[fast]'.",
             RuntimeWarning,

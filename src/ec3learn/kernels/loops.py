@@ -16,7 +16,7 @@ ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit 
 
 
 def loop(function: Any) -> Any:
-    """Compile a function when it is first called, and keep the machine code on disk where there is a place for it."""
+    """Compile a function when it is first called; the machine code is kept on disk if it can be."""
     try:
         return numba.njit(nogil=True, error_model="numpy", cache=True)(function)
     except RuntimeError:  # numba found no folder to write to
@@ -37,7 +37,9 @@ def _slot(slots: Any, values: Any, key: Any, shift: Any) -> Any:
 
 @loop
 def number(keys: Any, index: Any) -> Any:
-    """Set values, index[:] = np.unique(keys, return_inverse=True), numbered as they first occur; returns the values.
+    """Set values, index[:] = np.unique(keys, return_inverse=True), in the order they first occur.
+
+    Returns the values.
 
     A slot holds the number of a value, not the value: so the slots are small, and frequent values
     stand side by side.

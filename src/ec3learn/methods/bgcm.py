@@ -36,7 +36,7 @@ MOST_DENSE = 3_000  # groups; a dense system of them takes a second
 
 @dataclass(eq=False, repr=False)
 class BGCM(Method):
-    """Combine classifiers and clusterings by BGCM (bipartite graph-based consensus maximisation), exactly.
+    """Combine classifiers and clusterings by BGCM, bipartite graph-based consensus maximisation.
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ class BGCM(Method):
     Examples
     --------
     >>> from ec3learn import BGCM, Votes
-    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> said = {"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}
+    >>> votes = Votes.from_labels(said, {"kmeans": [0, 0, 1]})
     >>> BGCM().solve(votes).labels()
     array(['a', 'a', 'b'], dtype=object)
     """
@@ -142,7 +143,7 @@ class BGCM(Method):
 
 
 class Graph:
-    """The edges a_ij v_j between rows and groups that a vote reaches, and the labels on either side.
+    """The edges a_ij v_j between rows and groups that a vote reaches, and labels on both sides.
 
     By group, `weight` is v_j, the weight of its edges: that of its model, divided by its size if
     groups are normalised; `label_pull` is alpha k_j, likewise weighted, `label` is y_j, and
@@ -232,7 +233,7 @@ class Graph:
     def run_loop(
         self, object_proba: Array, tol: float, max_iter: int
     ) -> tuple[Array, list[float], bool]:
-        """Q where the published loop stops, the objective after each round, and whether it reached the tolerance."""
+        """Q where the published loop stops, the objective by round, and whether it converged."""
         history: list[float] = []
         group_proba = self.update_groups(object_proba)
         for _ in range(max_iter):
@@ -260,7 +261,10 @@ class Graph:
         return max(float(total), 0.0)
 
     def rule(self, votes: Votes, group_proba: Array, fallback: Array) -> GroupRule:
-        """How an object's answer follows from its groups; an empty group of a classifier is its class, for votes to come."""
+        """How an object's answer follows from its groups.
+
+        An empty group of a classifier is its class, for votes to come.
+        """
         classes, weights = votes.models.group_class, votes.weights[votes.models.group_model]
         order = self.groups.order
         empty = np.setdiff1d(np.flatnonzero((classes >= 0) & (weights > 0)), order)

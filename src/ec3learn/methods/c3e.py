@@ -57,7 +57,8 @@ class C3ESL(Method):
     Examples
     --------
     >>> from ec3learn import C3ESL, Votes
-    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> said = {"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}
+    >>> votes = Votes.from_labels(said, {"kmeans": [0, 0, 1]})
     >>> C3ESL().solve(votes).labels()
     array(['a', 'a', 'b'], dtype=object)
     """
@@ -101,7 +102,8 @@ class C3EKL(Method):
     Examples
     --------
     >>> from ec3learn import C3EKL, Votes
-    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> said = {"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}
+    >>> votes = Votes.from_labels(said, {"kmeans": [0, 0, 1]})
     >>> C3EKL().solve(votes).labels()
     array(['a', 'a', 'b'], dtype=object)
     """
@@ -183,7 +185,7 @@ class CoAssociation:
         self.degree = np.maximum(self.product(np.ones((votes.n_rows, 1)))[:, 0], 0.0)
 
     def spread(self, sums: Array) -> Array:
-        """Return for each set of gaps and each cluster its sums, each divided by how many clusterings cover both sets."""
+        """The sums of each set of gaps and cluster, over how many clusterings cover both sets."""
         if not sums.size:
             return sums
         by_gap = sums.reshape(len(self.per_cover), -1)
@@ -193,20 +195,20 @@ class CoAssociation:
         return spread.reshape(sums.shape)
 
     def whole_product(self, values: Array) -> Array:
-        """Return S (counts values), the diagonal included, as if every object occurred once more."""
+        """S (counts values), the diagonal included, as if every object occurred once more."""
         return self.clusters @ self.spread(self.clusters.T @ (self.counts[:, None] * values))
 
     def product(self, values: Array) -> Array:
-        """Return sum_(j != i) s_ij values_j: without the object itself, with the other objects of its row."""
+        """sum_(j != i) s_ij values_j; other objects of the same row count."""
         return self.whole_product(values) - (self.itself * self.own)[:, None] * values
 
     def scale(self, alpha: float) -> float:
-        """Return alpha divided by the mean degree."""
+        """The weight alpha, divided by the mean degree."""
         mean = float(self.counts @ self.degree / self.counts.sum())
         return alpha / mean if mean > 0 else 0.0
 
     def mean_vote(self, known: KnownLabels | None) -> tuple[Array, Array]:
-        """Return pi, the mean vote on each row (uniform where there is none), and which rows no vote reaches."""
+        """The mean vote on each row, uniform if there is none, and which rows no vote reaches."""
         votes = self.votes
         groups = membership(votes)
         pi, unvoted, rule = mean_votes(votes, groups, votes.weights, known)
@@ -226,7 +228,10 @@ class CoAssociation:
 
 
 def _self_weight(votes: Votes) -> Array:
-    """Return how much of a row is the object itself, not others like it: its weight, at most 1, averaged over its objects."""
+    """How much of a row is the object itself, not others like it.
+
+    That is its weight, at most 1, averaged over the objects of the row.
+    """
     if votes.sample_weight is None:
         return np.ones(votes.n_rows)
     own = np.minimum(votes.sample_weight, 1.0)
@@ -246,7 +251,8 @@ def _sets_of_gaps(covered: sparse.csr_array) -> tuple[Array, Array]:
             "votes",
             phrase=f"C3E supports at most {MOST_GAPS:,} different sets of clusterings that objects "
             f"are missing from, got {len(gaps):,}",
-            remedy="Give the missing objects a cluster of their own, or leave out the clusterings with most gaps.",
+            remedy="Give the missing objects a cluster of their own, or leave out the clusterings "
+            "with most gaps.",
         )
     return gaps, number.ravel()
 
@@ -262,7 +268,7 @@ def _smooth(
     tol: float,
     max_iter: int,
 ) -> tuple[Array, int, bool]:
-    """Return the solution of (I + 2 alpha L) Y = Pi with known labels kept fixed, the rounds and whether it converged.
+    """Solve (I + 2 alpha L) Y = Pi with known labels kept fixed; also says how it went.
 
     L is the Laplacian of S, diag(S 1) - S, in which the diagonal of S cancels.
     """
@@ -303,7 +309,7 @@ def _squared_loss(
 
 
 class Copies:
-    """The two copies of each row, and the exact step for each given the other; known labels are kept fixed."""
+    """The two copies of each row, and the exact step for each; known labels are kept fixed."""
 
     def __init__(
         self,
@@ -333,7 +339,7 @@ class Copies:
         self.left = np.where(self.fixed[:, None], self.pi, np.exp(mean))
 
     def objective(self) -> float:
-        """Return the objective, which falls with every step; one step must have been made."""
+        """The objective, which falls with every step; one step must have been made."""
         counts, degree = self.similar.counts, self.similar.degree
         entropy = xlogy(self.left, self.left).sum(axis=1) - self.left.sum(axis=1)
         right = self.right.sum(axis=1)

@@ -1,4 +1,4 @@
-"""UPE-style: objects, classes and clusters are points in one space, near to each other where they belong together.
+"""UPE-style: objects, classes and clusters are points, near to each other if they belong together.
 
 This is our reconstruction of unsupervised probabilistic embedding: only the abstract and the first
 page of the paper were available, not its full text. All classifiers share one point per class
@@ -60,7 +60,8 @@ class UPE(Method):
     Examples
     --------
     >>> from ec3learn import UPE, Votes
-    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> said = {"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}
+    >>> votes = Votes.from_labels(said, {"kmeans": [0, 0, 1]})
     >>> UPE(random_state=0).solve(votes).labels()
     array(['a', 'a', 'b'], dtype=object)
     """
@@ -160,13 +161,13 @@ class Embedding:
         self.total_of_rows = self.pooled.sum(axis=1)
 
     def split(self, unknown: Array) -> tuple[Array, Array]:
-        """Return x and theta."""
+        """The points x and theta."""
         points = unknown.reshape(-1, self.n_components)
         scale = np.divide(1.0, self.root, out=np.zeros_like(self.root), where=self.root > 0)
         return scale[:, None] * points[: self.n_rows], points[self.n_rows :]
 
     def cost(self, unknown: Array) -> tuple[float, Array]:
-        """Return the cost and its gradient."""
+        """The cost and its gradient."""
         x, theta = self.split(unknown)
         total = self.gamma / 2 * float(self.counts @ (x**2).sum(axis=1)) + self.eta / 2 * float(
             (theta**2).sum()
@@ -194,7 +195,7 @@ class Embedding:
         return total, gradient.ravel()
 
     def class_proba(self, unknown: Array) -> Array:
-        """Return P(class | i)."""
+        """P(class | i)."""
         x, theta = self.split(unknown)
         classes = self.blocks[0]
         return softmax(x @ theta[classes].T - (theta[classes] ** 2).sum(axis=1) / 2, axis=1)

@@ -1,4 +1,4 @@
-"""EC3 and iEC3: an object agrees with its groups, with the objects it shares them with, and with its votes.
+"""EC3 and iEC3: an object agrees with its groups, with their other members and with its votes.
 
 The class probabilities of objects (F^o) and of groups (F^g) minimise the convex function P of
 `objective`, exactly. In EC3 every group counts by its size; iEC3 (`balanced=True`) divides by the
@@ -94,7 +94,8 @@ class EC3(Method):
     Examples
     --------
     >>> from ec3learn import EC3, Votes
-    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> said = {"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}
+    >>> votes = Votes.from_labels(said, {"kmeans": [0, 0, 1]})
     >>> consensus = EC3().solve(votes)
     >>> consensus.labels()
     array(['a', 'a', 'b'], dtype=object)
@@ -150,7 +151,7 @@ class EC3(Method):
     def _targets(
         self, votes: Votes, known: KnownLabels | None
     ) -> tuple[Targets | None, tuple[Note, ...]]:
-        """Return what objects are pulled to in place of their votes, if anything, and the other method's notes."""
+        """What pulls objects in place of their votes, if anything, and the other method's notes."""
         if isinstance(self.towards, str) and self.towards == "votes":
             if votes.prior is None:
                 return None, ()
@@ -247,10 +248,13 @@ class EC3(Method):
 
 
 def _of_all_groups(problem: Problem, minimum: Minimum) -> Array:
-    """F^g of all groups: the mean of its members for a group that takes no part, or that nothing pulls."""
-    group_proba = np.zeros((problem.all_groups.n_groups, problem.n_classes))
-    group_proba[problem.live] = np.maximum(minimum.group_proba, 0.0)
-    idle = np.flatnonzero(group_proba.sum(axis=1) < 0.5)
+    """F^g of all groups: where nothing pulls a group, the mean of its members."""
+    group_proba = np.maximum(minimum.group_proba, 0.0)
+    if len(problem.live) < problem.all_groups.n_groups:
+        pulled = group_proba
+        group_proba = np.zeros((problem.all_groups.n_groups, problem.n_classes))
+        group_proba[problem.live] = pulled
+    idle = np.flatnonzero(group_proba @ np.ones(problem.n_classes) < 0.5)
     if len(idle):
         counts = problem.counts[:, None]
         sums = problem.all_groups.only(idle).scatter(

@@ -102,7 +102,7 @@ class Problem:
             self.n_votes = np.where(self.targets.any(axis=1), n_votes, 0.0)
 
     def _find_live_groups(self, groups: Membership, weights: Array) -> None:
-        """Set which groups take part, their weights and sizes, and Y^g; then let known labels enter Y^o."""
+        """Set which groups take part, and their Y^g; then let known labels enter Y^o."""
         sizes = groups.scatter(self.counts)
         voted = groups.scatter(self.counts * self.n_votes) > 0
         live = (sizes > 0) & (weights > 0)
@@ -155,7 +155,7 @@ class Problem:
         self.group_total = setting.alpha * self.c + 2 * setting.delta * self.voted
 
     def at(self, setting: Setting) -> Problem:
-        """The same problem with other weights of the terms; beta must not have been 0 in this one."""
+        """The same problem with other weights of the terms; it needs a beta above 0 itself."""
         other = copy(self)
         other._set(setting)
         return other
@@ -168,7 +168,7 @@ class Problem:
     # ---- each side, given the other --------------------------------------------------------------
 
     def update_objects(self, group_proba: Array, companions: Array) -> Array:
-        """F^o given F^g and x: each object's weighted mean of its groups, its companions and its target."""
+        """F^o given F^g and x: the weighted mean of an object's groups, companions and target."""
         alpha, beta = self.setting.alpha, self.setting.beta
         proba, n_classes = np.empty_like(self.targets), self.n_classes
         tables = np.hstack(
@@ -205,9 +205,11 @@ class Problem:
 
         Both sums over pairs are multiplied out: with sum_j K^m_ij = sum_k s_k K^c_ik = 1,
 
-            alpha/2 sum_ij K^m_ij |F^o_i - F^g_j|^2 = alpha/2 (sum_i s_i |F^o_i|^2 + sum_j c_j |F^g_j|^2)
-                                                      - alpha sum_j u_j (A' s/rho F^o)_j F^g_j
-            beta/2 sum_ik K^c_ik |F^o_i - F^o_k|^2  = beta (sum_i s_i |F^o_i|^2 - sum_j w_j |x_j|^2)
+            alpha/2 sum_ij K^m_ij |F^o_i - F^g_j|^2
+                = alpha/2 (sum_i s_i |F^o_i|^2 + sum_j c_j |F^g_j|^2)
+                  - alpha sum_j u_j (A' s/rho F^o)_j F^g_j
+            beta/2 sum_ik K^c_ik |F^o_i - F^o_k|^2
+                = beta (sum_i s_i |F^o_i|^2 - sum_j w_j |x_j|^2)
 
         and alpha u_j (A' s/rho F^o)_j = total_j F^g_j - 2 delta_j Y^g_j.
         """

@@ -1,4 +1,4 @@
-"""Three routes to the minimum of P: a dense system over groups, conjugate gradients over rows, and the paper's loop."""
+"""Three routes to the minimum of P: a dense system, conjugate gradients and the paper's loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .system import RowSums, solve_over_groups
 
 
 def direct(problem: Problem) -> Minimum:
-    """Solve the dense system over groups that is left when F^o is eliminated: no rounds over rows at all."""
+    """Solve the dense system over groups that is left when F^o is eliminated."""
     if problem.setting.alpha == problem.setting.beta == 0 or not len(problem.live):
         group_proba, companions = problem.group_votes, np.zeros_like(problem.group_votes)
     else:
@@ -69,8 +69,9 @@ def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Minimum:
 
 
 def block_descent(problem: Problem, tol: float, max_iter: int, start: Array) -> Minimum:
-    """Run the paper's loop: F^g given F^o, then F^o given F^g, until F^o moves by at most `tol` (Frobenius).
+    """Run the paper's loop: F^g given F^o, then F^o given F^g.
 
+    It stops once F^o moves by at most `tol`, in the Frobenius norm.
     All objects move at once, each to the weighted mean of its groups, of the objects it is with
     (itself included, as they were before the move) and of its votes. Because K^c is positive
     semi-definite this never raises P. Objects with equal rows start alike; they would be alike

@@ -34,7 +34,7 @@ ALPHA, BETA = 0, 1  # the couplings
 
 @dataclass(frozen=True)
 class RowSums:
-    """Sums over the rows of a problem: G_ab for a <= b, and R_a, of the couplings whose weight is above 0."""
+    """Sums over rows, G_ab for a <= b and R_a, of the couplings whose weight is above 0."""
 
     grams: Mapping[tuple[int, int], Array]
     rights: Mapping[int, Array]
@@ -61,7 +61,7 @@ class RowSums:
         return cls(dict(zip(pairs, grams, strict=True)), rights)
 
     def times(self, share: float, pull: float) -> RowSums:
-        """The sums for rows whose shares are so many times larger, and what pulls them to Y^o times their share."""
+        """The sums where G_ab are `share` times larger, and R_a `pull` times."""
         return RowSums(
             {pair: share * gram for pair, gram in self.grams.items()},
             {a: pull * right for a, right in self.rights.items()},
@@ -69,7 +69,10 @@ class RowSums:
 
 
 def solve_over_groups(problem: Problem, sums: RowSums) -> tuple[Array, Array]:
-    """Find F^g and x; rows and columns are divided by sqrt(D), so that the matrix is the identity less the couplings."""
+    """Find F^g and x.
+
+    Rows and columns are divided by sqrt(D): the matrix is the identity less the couplings.
+    """
     alpha, beta, _, delta = problem.setting
     unknown = {ALPHA: problem.group_votes, BETA: np.zeros_like(problem.group_votes)}
     factor, diagonal, rights = {}, {}, {}
@@ -95,10 +98,10 @@ def solve_over_groups(problem: Problem, sums: RowSums) -> tuple[Array, Array]:
 
 
 class AnySetting:
-    """EC3's answers for some votes with any setting, no label known; every row must have a class vote.
+    """EC3's answers for the same votes with any setting, no label known.
 
-    Then all rows have the same share, 1 / (alpha + 2 beta + 2 gamma). So the sums over rows are
-    taken once, and a setting costs one small system.
+    Every row must have a class vote. Then all rows have the same share, 1 / (alpha + 2 beta + 2
+    gamma). So the sums over rows are taken once, and a setting costs one small system.
     """
 
     def __init__(self, votes: Votes, groups: Membership, model_weights: Array) -> None:
