@@ -480,11 +480,11 @@ def test_a_spreadsheet_without_its_library_tells_the_extra(tmp_path, monkeypatch
         (
             "x.jsonl",
             b'{"a": 1}\n{"a": \n',
-            "must hold a JSON object in each line, got one with unexpected end",
+            "must hold a JSON object in each line, got unexpected end",
         ),
         ("x.jsonl", b'{"a": 1}\n5\n', "must hold a JSON object in each line."),
         ("x.jsonl", b'[{"a": 1}]\n', "must hold a JSON object in each line."),
-        ("x.jsonl", b'{"a": 1, "a": 2}\n', 'got one with the key "a" twice.'),
+        ("x.jsonl", b'{"a": 1, "a": 2}\n', 'got the key "a" twice.'),
         ("x.jsonl", b'{"a": "\xff"}\n', "Pass another encoding, such as latin-1 or utf-16."),
         ("x.parquet", b"", "cannot be read as parquet: "),
         ("x.parquet", b"PAR1 and nonsense PAR1", "cannot be read as parquet: "),

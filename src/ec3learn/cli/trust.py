@@ -194,7 +194,7 @@ def estimate(
         consensus, truth = answered.by_row()
         chances = None
         if chance is not None:
-            drawn = read_labels(answered.file, "chance", f"{chance}:chance", "object")
+            drawn = read_labels(answered.file, "chance", [f"{chance}:chance"], "object")
             chances = _chances_by_name(drawn, consensus)
         by_text = {str(plain): plain for plain in consensus.classes.tolist()}
         wanted = None if label is None else by_text.get(label, label)

@@ -1,4 +1,4 @@
-"""Tables of any kind in, the same kind out: pandas, polars, Arrow, DuckDB, Dask and Spark, lazily where they are lazy.
+"""Tables of any kind in, the same kind out: pandas, polars, Arrow, DuckDB, Dask and Spark.
 
 Rows with the same votes and clusters get the same answer. So an engine counts its distinct rows,
 only these come to this process and are solved, and the engine joins the answers back; nulls match

@@ -1,4 +1,4 @@
-"""Which columns of a table hold what: the names, patterns, selectors and dicts that a user passes become `Columns`."""
+"""Which columns of a table hold what: names, patterns, selectors and dicts become `Columns`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_dataset(table: Any) -> bool:
 
 
 def dataset_as_arrow(dataset: Any) -> Any:
-    """Read a Dataset of Hugging Face as an Arrow table, with class labels by name; -1 is its missing label."""
+    """Read a Dataset of Hugging Face as Arrow, its class labels by name; -1 is a missing label."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -109,12 +109,9 @@ class Naming:
         votes = find_models(frame, self.classifiers, "classifiers", taken, classes)
         soft = [list(column) for column in votes.values() if isinstance(column, dict)]
         if not votes or (self.objects is not None and (len(votes) > 1 or soft)):
-            must = "must name at least one column"
-            if votes:
-                must = "must name the one column of labels of a long table"
-            came = listed(list(votes)) if votes else "none"
-            remedy = "" if votes else f"The columns are {listed(names, 30)}."
-            raise InputError("classifiers", must, came=came, remedy=remedy)
+            must = "must name at least one column, and of a long table the one column of labels"
+            remedy = f"The columns are {listed(names, 30)}."
+            raise InputError("classifiers", must, came=listed(list(votes)), remedy=remedy)
         self._require_one_role_each(columns_in(votes), columns_in(clusters))
         resolved: dict[str, Any] = {"classifiers": votes, "clusterings": clusters}
         resolved["classes"] = soft[0] if classes is None and soft else classes
@@ -122,22 +119,23 @@ class Naming:
         return Columns(**vars(self) | resolved)
 
     def find_for(self, frame: Frame, consensus: Consensus) -> Columns:
-        """Find the columns for a consensus: those that are named, or else those named like its base models."""
+        """Find the columns that are named, or else those named like the base models."""
         names = names_in(frame)
         wanted: dict[str, Any] = {"classifiers": [], "clusterings": []}
         for model in consensus.solution.models:
             wanted["classifiers" if model.is_voter else "clusterings"].append(model.name)
-        wanted = {role: models for role, models in wanted.items() if getattr(self, role) is None}
+        wanted = {role: found for role, found in wanted.items() if getattr(self, role) is None}
         voters = wanted.get("classifiers")
         if voters is not None and (self.objects is not None or not {*voters} & {*names}):
             must = "must have columns named like the classifiers of the consensus, "
-            remedy = f"A long table needs {arg('objects')}, {arg('voters')} and {arg('classifiers')}; of another, rename the columns."
+            long = f"{arg('objects')}, {arg('voters')} and {arg('classifiers')}"
+            remedy = f"A long table needs {long}; of another, rename the columns."
             must += listed(voters)
             raise InputError("table", must, came=listed(names), remedy=remedy)
         lacking = [name for models in wanted.values() for name in models if name not in names]
         if lacking:
-            models = count(len(lacking), "base model")
-            text = f"The table has no column for {models} of the consensus; treated as missing: "
+            n_lacking = count(len(lacking), "base model")
+            text = f"The table has no column for {n_lacking} of the consensus; treated as missing: "
             warnings.warn(f"{text}{listed(lacking)}.", ExtendWarning, stacklevel=3)
         present: dict[str, Any] = {
             role: [name for name in models if name in names] for role, models in wanted.items()
@@ -148,7 +146,7 @@ class Naming:
         return columns
 
     def _scales(self, votes: Mapping[str, Column]) -> Any:
-        """The scale of each classifier that has one; of a long table, whose voters are known later, what was passed."""
+        """The scales by classifier; of a long table as they were passed."""
         if self.objects is None:
             hard = [name for name, column in votes.items() if not isinstance(column, dict)]
             return scales_of(self.scale, hard) or None
@@ -160,9 +158,6 @@ class Naming:
         for argument in ("known", "truth", "objects", "voters"):
             if getattr(self, argument) is not None:
                 require_column(getattr(self, argument), columns, argument)
-        if self.truth is not None and self.truth == self.known:
-            must = f"must differ from {arg('known')}: labels that a method saw cannot judge it"
-            raise InputError("truth", must, got=self.truth)
         if (self.objects is None) != (self.voters is None):
             alone = "voters" if self.objects is None else "objects"
             both = f"{arg('objects')} and {arg('voters')} must be given together"
@@ -182,7 +177,7 @@ class Naming:
 
 @dataclass(frozen=True)
 class Columns(Naming):
-    """The columns found in a table: those of each base model by its name; of a long table the one column of labels."""
+    """The columns of each base model by its name; of a long table the one column of labels."""
 
     classifiers: dict[str, Column]
     clusterings: dict[str, Column] = field(default_factory=dict)
@@ -230,7 +225,7 @@ def _are_labels(known: Any) -> bool:
 
 
 def _scales_in(consensus: Consensus, columns: Columns) -> Any:
-    """The scales of a consensus; if all its voters share one, voters of a long table that it has never seen do too."""
+    """The scales of a consensus; one that all its voters share is that of new voters, too."""
     scales = {
         model.name: voter_scale(model)
         for model in consensus.solution.models
@@ -252,11 +247,8 @@ def require_column(name: Any, columns: list[str], argument: str) -> None:
     """Refuse a column that is not there, and name the nearest that is."""
     if name in columns:
         return
-    longer = [column for column in map(str, columns) if name and column.startswith(str(name))]
-    near = longer[:1] or get_close_matches(str(name), map(str, columns), n=1)
+    near = get_close_matches(str(name), map(str, columns), n=1)
     remedy = f"Did you mean {near[0]!r}?" if near else f"The columns are {listed(columns, 30)}."
-    if len(longer) > 1 and argument in ("classifiers", "clusterings"):
-        remedy = f"Write '{name}*' for all columns that begin with it."
     raise InputError(argument, "must name a column of the table", got=name, remedy=remedy)
 
 
@@ -270,7 +262,7 @@ def find_models(
     taken: set[Any],
     classes: list[Label] | None = None,
 ) -> dict[str, Column]:
-    """Find the base models that were chosen, by name; patterns skip columns that are taken otherwise."""
+    """Find the base models that were chosen, by name; patterns skip columns that are taken."""
     named = [choice] if isinstance(choice, Mapping) else []
     if isinstance(choice, (list, tuple)):
         named = [part for part in choice if isinstance(part, Mapping)]
@@ -327,9 +319,10 @@ def _labels_in_names(parts: list[str], stem: str) -> list[Label] | None:
 def _columns_by_class(
     labels: list[Label] | None, parts: list[str], classes: list[Label] | None, argument: str
 ) -> dict[Label, str]:
-    """The columns of a soft classifier by class: matched by name, as text, or else by the order of the classes."""
+    """The columns of a soft classifier by class: by name, or else in their order."""
     if classes is None and labels is None:
-        remedy = f"Give a column for each class by name, or pass {arg('classes', ...)} in the order of the columns."
+        remedy = "Give a column for each class by name, or pass "
+        remedy += f"{arg('classes', ...)} in the order of the columns."
         must = "must tell the class of each column"
         raise InputError(argument, must, came=listed(parts), remedy=remedy)
     classes = labels if classes is None else classes
@@ -345,7 +338,7 @@ def _columns_by_class(
 
 
 def _matching_columns(frame: Frame, choice: Any, argument: str, taken: set[Any]) -> list[str]:
-    """The columns that names, patterns or a selector stand for; those taken otherwise must be named outright."""
+    """The columns that names, patterns or a selector stand for."""
     columns = names_in(frame)
     if not isinstance(choice, (str, list, tuple, set, frozenset)):
         return [name for name in _selected_columns(frame, choice, argument) if name not in taken]
@@ -365,12 +358,13 @@ def _matching_columns(frame: Frame, choice: Any, argument: str, taken: set[Any])
 
 
 def _selected_columns(frame: Frame, selector: Any, argument: str) -> list[str]:
-    """The columns that a selector stands for: one of narwhals, or for its own tables one of polars."""
+    """The columns that a selector of narwhals stands for, or one of polars in its own tables."""
     if isinstance(selector, narwhals.Expr):
         return list(frame.select(selector).collect_schema().names())
     if frame.implementation.is_polars() and type(selector).__module__.startswith("polars"):
         return list(frame.to_native().lazy().select(selector).collect_schema().names())
-    must = "must be column names, a pattern such as 'clf_*', a narwhals selector or a dict of name -> column"
+    must = "must be column names, a pattern such as 'clf_*', a narwhals selector "
+    must += "or a dict of name -> column"
     raise InputTypeError(argument, must, came=type(selector).__name__)
 
 

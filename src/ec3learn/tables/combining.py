@@ -49,7 +49,7 @@ def combine(
     number: bool = False,
     return_consensus: bool = False,
 ) -> Any:
-    """Combine the votes in the columns of a table into one classification, and append it to the table.
+    """Combine the votes in the columns of a table, and append the answers to the table.
 
     Parameters
     ----------
@@ -126,8 +126,11 @@ def combine(
     --------
     >>> import pandas as pd
     >>> from ec3learn.tables import combine
-    >>> frame = pd.DataFrame({"id": [7, 8, 9], "clf_svm": ["a", "b", "b"], "clf_knn": ["a", None, "b"], "kmeans": [0, 0, 1]})
-    >>> table, consensus = combine(frame, classifiers="clf_*", clusterings="kmeans", return_consensus=True)
+    >>> votes = {"clf_svm": ["a", "b", "b"], "clf_knn": ["a", None, "b"], "kmeans": [0, 0, 1]}
+    >>> frame = pd.DataFrame({"id": [7, 8, 9], **votes})
+    >>> table, consensus = combine(
+    ...     frame, classifiers="clf_*", clusterings="kmeans", return_consensus=True
+    ... )
     >>> table[["id", "consensus"]].values.tolist()
     [[7, 'a'], [8, 'b'], [9, 'b']]
     >>> consensus.voters()["model"]
@@ -286,7 +289,7 @@ def extend(
 
 
 def _like(table: Any, answered: Any) -> Any:
-    """Add the answers to a Dataset of Hugging Face, which narwhals does not know; any other table has them."""
+    """Add the answers to a Dataset of Hugging Face; any other table has them already."""
     if not is_dataset(table):
         return answered
     for name in answered.column_names[len(table.column_names) :]:
@@ -295,7 +298,7 @@ def _like(table: Any, answered: Any) -> Any:
 
 
 def _in_order_of(table: Any, known: Any) -> Any:
-    """Put known labels in the order of a pandas table, where their index names its rows in another order."""
+    """Put known labels in the order of a pandas table whose rows their index names."""
     if (
         not has_index(known)
         or not is_pandas(table)

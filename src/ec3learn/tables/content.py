@@ -1,4 +1,4 @@
-"""What the columns of a table hold: its distinct rows (or the objects of a long table) become `Votes`.
+"""The columns of a table become `Votes`: its distinct rows, or the objects of a long table.
 
 A table in memory is taken as it is, because `Votes` finds its distinct rows. Of a lazy table the
 engine counts the distinct rows, and only these come to this process.
@@ -29,7 +29,7 @@ MANY_LABELS, MOSTLY = 100, 0.5
 
 @dataclass(frozen=True)
 class Content:
-    """What a table holds: votes, known and true labels of their objects, and the rows that are these objects."""
+    """The votes in a table, known and true labels of their objects, and the rows they stand for."""
 
     votes: Votes
     known: Any
@@ -38,7 +38,7 @@ class Content:
 
 
 def content_of(frame: Frame, columns: Columns, max_rows: int | None = None) -> Content:
-    """Read what a table holds; a lazy table may be refused for more than `max_rows` distinct rows."""
+    """Read a table; a lazy one may be refused for more than `max_rows` distinct rows."""
     if max_rows is not None:
         require_integer("max_rows", max_rows, 1)
     rows, long = rows_of(frame, columns, max_rows)
@@ -59,7 +59,7 @@ def content_of(frame: Frame, columns: Columns, max_rows: int | None = None) -> C
 
 
 def new_content_of(frame: Frame, columns: Columns, consensus: Consensus) -> Content | None:
-    """Read votes for a consensus, which may name other classes, or none at all; None for an empty table."""
+    """Read votes for a consensus, which may name other classes, or none; None: no rows."""
     rows, long = rows_of(frame, columns)
     if not len(rows):
         return None
@@ -79,7 +79,7 @@ def new_content_of(frame: Frame, columns: Columns, consensus: Consensus) -> Cont
 def rows_of(
     frame: Frame, columns: Columns, max_rows: int | None = None
 ) -> tuple[Frame, Frame | None]:
-    """Bring the rows that are solved here, one per object or distinct row, and the votes of a long table."""
+    """Bring the rows here, one per object or distinct row, and the votes of a long table."""
     if columns.objects is None:
         if isinstance(frame, nw.DataFrame):
             return frame, None
@@ -110,7 +110,9 @@ def _one_row_per_object(rows: Frame, columns: Columns) -> Frame:
         twice = stated.filter(nw.col(columns.objects).is_duplicated())
         if len(twice):
             argument = "known" if name == columns.known else "clusterings"
-            phrase = f"Column {name!r} must hold one value for all rows of an object, or none in some of them"
+            phrase = (
+                f"Column {name!r} must hold one value for all rows of an object, or none in some"
+            )
             came = f"got two for object {plain(twice.get_column(columns.objects)[0])!r}"
             raise InputError(argument, phrase=f"{phrase}, {came}")
         objects = objects.join(stated, on=columns.objects, how="left")
@@ -118,7 +120,7 @@ def _one_row_per_object(rows: Frame, columns: Columns) -> Frame:
 
 
 def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
-    """Make `Votes` of distinct rows, each counted as often as it occurs, or of the votes of a long table."""
+    """Make `Votes` of distinct rows, counted as often as they occur, or of a long table."""
     clusterings = {
         name: _values(rows, column) for name, column in columns.clusterings.items()
     } or None
@@ -149,7 +151,7 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
 
 
 def _in_order_of_votes(rows: Frame, votes: Votes) -> tuple[Frame, Votes]:
-    """Sort distinct rows: sums over them then have the same last digits on every engine and in every run."""
+    """Sort distinct rows, so that sums over them have the same last digits on every engine."""
     soft = () if votes.stores.soft is None else votes.stores.soft.tables().values()
     keys = [*votes.stores.hard.values(), *(column for table in soft for column in table.T)]
     order = np.lexsort(keys if votes.index is None else [votes.index])
@@ -202,7 +204,8 @@ def _require_votes(columns: Columns, votes: Votes) -> None:
         raise InputError("classifiers", "must hold labels", came=came, remedy=remedy)
     for name, (n, n_votes) in n_labels.items():
         if n >= MANY_LABELS and n > MOSTLY * n_votes:
-            came = f"{n:,} different labels in {n_votes:,.0f} rows of column {name!r}, which seem to name objects"
+            came = f"{n:,} different labels in {n_votes:,.0f} rows of column {name!r}, "
+            came += "which seem to name objects"
             raise InputError("classifiers", "must hold votes", came=came, remedy=remedy)
 
 

@@ -1,4 +1,4 @@
-"""What differs between lazy engines: how distinct rows are counted, brought here, and joined with their answers again.
+"""Lazy engines: they count distinct rows, and join them with their answers.
 
 narwhals counts; its joins match no nulls, so each engine joins in its own words. In all joins here
 nulls match nulls, and a row without an answer stays.
@@ -27,7 +27,7 @@ def collect(frame: Frame) -> Frame:
 
 
 def count_rows(frame: Frame, keys: list[str], row: str | None = None) -> Frame:
-    """Count the distinct rows of the keys and, if a column numbers the rows, find the first of each."""
+    """Count the distinct rows of the keys; if a column numbers the rows, find the first of each."""
     plain = {_key(i): key for i, key in enumerate(keys)}  # some engines read dots in names
     chosen = {name: nw.col(key) for name, key in plain.items()}
     first = {} if row is None else {FIRST: nw.col(row)}

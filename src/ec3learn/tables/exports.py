@@ -1,4 +1,4 @@
-"""Exports of annotation tools become long tables: one row per annotator and object, with a column for each question.
+"""Exports of annotation tools become long tables: one row per annotator and object.
 
 Label Studio and Argilla export plain JSON, which the standard library reads. Their own libraries
 talk to their servers, and have nothing that makes such a table.
@@ -49,9 +49,11 @@ def read_label_studio(source: Any, *, predictions: bool = False, backend: Any = 
     --------
     >>> from ec3learn import combine, read_label_studio
     >>> def says(label):
-    ...     return [{"from_name": "mood", "to_name": "text", "type": "choices", "value": {"choices": [label]}}]
+    ...     value = {"choices": [label]}
+    ...     return [{"from_name": "mood", "to_name": "text", "type": "choices", "value": value}]
     >>> tasks = [{"id": 1, "data": {"text": "fine"}, "annotations": [
-    ...     {"completed_by": 7, "result": says("good")}, {"completed_by": 8, "result": says("good")}]}]
+    ...     {"completed_by": 7, "result": says("good")},
+    ...     {"completed_by": 8, "result": says("good")}]}]
     >>> table = read_label_studio(tasks)
     >>> table.values.tolist()
     [['fine', 1, '7', 'good'], ['fine', 1, '8', 'good']]
@@ -85,8 +87,9 @@ def read_argilla(source: Any, *, suggestions: bool = False, backend: Any = "pand
     Examples
     --------
     >>> from ec3learn import read_argilla
-    >>> responses = {"mood": [{"value": "good", "user_id": "ann"}, {"value": "bad", "user_id": "bob"}]}
-    >>> read_argilla([{"id": "a", "fields": {"text": "fine"}, "responses": responses}]).values.tolist()
+    >>> mood = [{"value": "good", "user_id": "ann"}, {"value": "bad", "user_id": "bob"}]
+    >>> record = {"id": "a", "fields": {"text": "fine"}, "responses": {"mood": mood}}
+    >>> read_argilla([record]).values.tolist()
     [['fine', 'a', 'ann', 'good'], ['fine', 'a', 'bob', 'bad']]
     """
     return _read("argilla", source, suggestions, backend)
@@ -104,7 +107,7 @@ def _read(tool: str, source: Any, machines: bool, backend: Any) -> Any:
 def export_columns(
     tool: str, source: Any, name: str, machines: bool = False
 ) -> dict[str, list[Any]]:
-    """Read an export as the columns of a long table; `source` is the content of a file, or the items in it."""
+    """Read the content of a file, or the items in it, as the columns of a long table."""
     title, rows_of, remedy = TOOLS[tool]
     try:
         items = json.loads(source) if isinstance(source, (str, bytes)) else source
@@ -157,7 +160,7 @@ def _columns(rows: list[Row]) -> dict[str, list[Any]]:
 
 
 def _of_one_type(values: list[Any]) -> list[Any]:
-    """Leave values as they are if dataframes have a type for all of them, and write them as text otherwise."""
+    """Leave values that are of one type as they are, and write others as text."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         return [None if value is None else float(value) for value in values]

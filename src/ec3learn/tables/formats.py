@@ -62,7 +62,7 @@ class Format:
         delimiter: str | None = None,
         argument: str = "format",
     ) -> Format:
-        """Take the format as the user says it, such as "csv" or "csv.gz", or else that of the file's extension."""
+        """Take the format that the user names, such as "csv.gz", or else that of the extension."""
         endings = PurePath(f"x.{format}" if format is not None else path.lower()).suffixes[-2:]
         compression = COMPRESSIONS.get(endings[-1]) if endings else None
         ending = endings[0 if compression else -1] if endings else ""
@@ -80,7 +80,7 @@ class Format:
         return cls(name, compression, delimiter)
 
     def for_output(self, path: str, format: str | None) -> Format:
-        """The format of an output: as the user says, by its name, or else this one; a delimiter is kept."""
+        """The format of an output: as the user says, by its name, or else this one."""
         if format is None and path == STANDARD:
             return replace(self, compression=None) if self.name in WRITTEN else Format("csv")
         output = Format.of(path, format, argument="out_format")

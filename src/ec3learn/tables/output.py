@@ -21,7 +21,7 @@ LABEL_TYPES: dict[str, Any] = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.UInt6
 
 @dataclass(frozen=True)
 class Output:
-    """The label, the confidence and, on request, the probability of each class and the object's number."""
+    """The label and the confidence; on request the probabilities and the object's number."""
 
     table_columns: list[str]
     prefix: str

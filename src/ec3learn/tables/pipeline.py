@@ -158,7 +158,7 @@ def _require_sample(output: Output, max_rows: int) -> None:
 
 
 def _solve_sample(content: Content, method: Method, max_rows: int) -> tuple[Consensus, Consensus]:
-    """Solve the most frequent rows, those with a known label first, and answer for all rows by the rule found."""
+    """Solve the most frequent rows, labelled ones first, and answer for all by the rule found."""
     votes, known = content.votes, content.known
     codes: Array = np.full(votes.n_rows, -1)
     if known is not None:
@@ -178,12 +178,13 @@ def _solve_sample(content: Content, method: Method, max_rows: int) -> tuple[Cons
     proba[rows[labelled]] = solved.proba[labelled]
     share = votes.counts[rows].sum() / votes.counts.sum()
     most = count(len(rows), "most frequent distinct row")
-    text = f"Solved on the {most} ({arg('max_rows')}), {100 * share:.1f} % of the table; the others are answered by the rule that this found."
+    text = f"Solved on the {most} ({arg('max_rows')}), {100 * share:.1f} % of the table; "
+    text += "the others are answered by the rule that this found."
     return _with_note(solved, SAMPLE, text), changed(extended, solved_proba=proba)
 
 
 def _solve_rows(votes: Votes, rows: Array, codes: Array, method: Method) -> Consensus:
-    """Solve some distinct rows, each counted as often as it occurs, with the known labels that have codes."""
+    """Solve some distinct rows, counted as often as they occur, with their known labels."""
     names = votes.object_ids
     if names is not None:  # that of the first object of each row
         first = rows if votes.index is None else np.unique(votes.index, return_index=True)[1][rows]

@@ -1,4 +1,4 @@
-"""A file becomes a table of DuckDB, larger than memory: Parquet where it lies, other formats parsed once into Parquet.
+"""A file becomes a table of DuckDB: Parquet where it lies, other formats as a Parquet copy.
 
 DuckDB works in a hidden folder next to the output, which is gone when the work is done.
 """
@@ -38,7 +38,7 @@ LONGEST = 1 << 24  # bytes of a record of text
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where files lie until they are whole, the engine that works on them, and a bar that shows what it is doing."""
+    """Where files lie until they are whole, the engine that works on them, and a progress bar."""
 
     folder: Path
     connection: DuckDBPyConnection
@@ -95,7 +95,7 @@ class Source:
         return io.TextIOWrapper(plain, encoding=encoding, newline="")
 
     def in_utf8(self) -> str:
-        """What DuckDB's readers take: the file and its compression; a copy in UTF-8 where it is none."""
+        """The file and its compression in SQL; a copy in UTF-8 where it is in another encoding."""
         with pa.input_stream(str(self.path), compression=self.format.compression) as content:
             marked = content.read(3) == codecs.BOM_UTF8
         if codecs.lookup(self.encoding).name == "utf-8" and not marked:
@@ -123,7 +123,7 @@ class Source:
 def open_source(
     path: str, format: Format, encoding: str, sheet: str | None, work: Workspace, memory: str
 ) -> Iterator[Source]:
-    """Open a file, or standard input for "-"; whatever a library says about it becomes one sentence."""
+    """Open a file, or standard input for "-"; what libraries say of it becomes one sentence."""
     local = work.folder / "input"  # a name without characters that DuckDB takes for a pattern
     with nullcontext(sys.stdin.buffer) if path == STANDARD else open(path, "rb") as file:
         if path != STANDARD and os.path.isfile(path):
@@ -148,12 +148,16 @@ def open_source(
 
 # What DuckDB says of broken files, and in our words.
 PROBLEMS = {
-    r"on Line: (\d+).*Expected Number of Columns: (\d+) Found: (\d+)": "must have {1} fields in every line, as in the first, got {2} in line {0}",
-    r"on Line: (\d+).*unterminated quote": "must close every quote, and have nothing but a delimiter behind it, in line {0}",
+    r"on Line: (\d+).*Expected Number of Columns: (\d+) Found: (\d+)": (
+        "must have {1} fields in every line, as in the first, got {2} in line {0}"
+    ),
+    r"on Line: (\d+).*unterminated quote": (
+        "must close every quote, and have nothing but a delimiter behind it, in line {0}"
+    ),
     r"CSV Parser state machine": "must end all its lines in the same way",
-    r"Malformed JSON.*in line \d+: ([^.]*)": "must hold a JSON object in each line, got one with {0}",
+    r"Malformed JSON.*in line \d+: ([^.]*)": "must hold a JSON object in each line, got {0}",
     r"non-record JSON": "must hold a JSON object in each line",
-    r"duplicate key (\"[^\"]*\")": "must hold a JSON object in each line, got one with the key {0} twice",
+    r"duplicate key (\"[^\"]*\")": "must hold a JSON object in each line, got the key {0} twice",
 }
 
 
@@ -204,7 +208,8 @@ def _csv(source: Source) -> Path:
     names = ", ".join(f"{text(name)}: 'VARCHAR'" for name in _named(heads, source))
     dialect = f"delim = {text(delimiter)}, quote = '\"', escape = '\"', nullstr = '', header = true"
     return source.staged(
-        f"SELECT * FROM read_csv({source.in_utf8()}, columns = {{{names}}}, {dialect}, auto_detect = false)"
+        f"SELECT * FROM read_csv({source.in_utf8()}, columns = {{{names}}}, {dialect}, "
+        "auto_detect = false)"
     )
 
 
@@ -227,7 +232,7 @@ def _named(heads: Sequence[str], source: Source) -> list[str]:
 
 
 def _json_lines(source: Source) -> Path:
-    """Read a column of JSON for each key; it gets a type if all its values come back from it as they were."""
+    """Read a column of JSON per key; it gets a type if all its values come back as they were."""
     options = "format = 'newline_delimited', records = true, maximum_depth = 1, sample_size = -1"
     rows = f"read_json({source.in_utf8()}, {options}, maximum_object_size = {LONGEST})"
     objects = source.work.connection.read_parquet(
@@ -247,7 +252,8 @@ def _json_lines(source: Source) -> Path:
         value = f"{name} ->> '$'" if kind == "VARCHAR" else f"CAST({name} AS {kind})"
         columns.append(f"{value} AS {name}")
     return source.staged(
-        f"SELECT {', '.join(columns)} FROM read_parquet({text(source.work.folder / 'json.parquet')})"
+        f"SELECT {', '.join(columns)} "
+        f"FROM read_parquet({text(source.work.folder / 'json.parquet')})"
     )
 
 
@@ -259,7 +265,7 @@ JSON_TYPES |= dict.fromkeys(
 
 
 def _excel(source: Source) -> Path:
-    """Read the cells of a sheet as text: a spreadsheet has a type for each cell, and none for a column."""
+    """Read the cells of a sheet as text: a spreadsheet has no types of columns."""
     require_library("Reading a spreadsheet", "fastexcel", "excel")
     import fastexcel
 

@@ -20,7 +20,7 @@ from .formats import STANDARD, Format
 from .reading import Workspace, text
 
 if TYPE_CHECKING:
-    from .files import FileTable
+    from .file_table import FileTable
 
 
 def require_outputs(
@@ -29,7 +29,7 @@ def require_outputs(
     inputs: Mapping[str, str | Sequence[str] | None],
     out_has_votes: bool = False,
 ) -> None:
-    """Refuse outputs that cannot be written, exist already, or are the same file as another or as an input; by argument.
+    """Refuse outputs that cannot be written, exist already, or are a file that is used otherwise.
 
     Only `out` may replace an input, `votes`, and only if it has all that is in there.
     """
@@ -58,7 +58,7 @@ def _is_same_file(path: str, read: str) -> bool:
 
 
 def write_table(table: Table, beside: FileTable, path: str, overwrite: bool = False) -> None:
-    """Write a small table, such as the contested objects, in the format of its name, or else of the file it is about."""
+    """Write a small table in the format of its name, or else of the file it is about."""
     columns = {
         name: column if len(column) else pa.array([], pa.string())
         for name, column in table.columns.items()
