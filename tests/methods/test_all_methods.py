@@ -34,6 +34,9 @@ SMOOTH = {
 }
 CLOSE = {"rtol": 0, "atol": 2e-6}
 every_method = pytest.mark.parametrize("name", METHODS)
+# One of each family: of its others, the tests of every method and their own files have enough.
+KINDS = ["auto", "iec3", "weighted-vote", "bgcm", "upe", "c3e-kl", "ebcc", "dawid-skene"]
+every_kind = pytest.mark.parametrize("name", KINDS)
 
 
 def made(name):
@@ -82,7 +85,7 @@ def test_rows_are_distributions_and_nothing_is_nan(name, votes):
     assert consensus.solution.objective is None or np.isfinite(consensus.solution.objective)
 
 
-@every_method
+@every_kind
 def test_objects_of_a_crowd_that_share_a_row_have_the_answer_of_rows_of_their_own(name):
     rng = np.random.default_rng(0)
     objects = np.repeat(np.arange(90), 2)
@@ -101,7 +104,7 @@ def test_objects_of_a_crowd_that_share_a_row_have_the_answer_of_rows_of_their_ow
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in METHODS if name != "upe"]
+    "name", [name for name in KINDS if name != "upe"]
 )  # not convex: see test_upe
 @given(any_tables(known=False), st.randoms(use_true_random=False))
 @hypothesis_settings(max_examples=20)
@@ -117,7 +120,7 @@ def test_the_order_of_objects_and_models_does_not_matter(name, table, random):
     assert_allclose(other.proba, one.proba[order], **CLOSE)
 
 
-@every_method
+@every_kind
 def test_names_do_not_matter(name, w8_table):
     renamed = RawTable(
         {
@@ -142,7 +145,7 @@ def test_the_order_of_classes_does_not_matter(name, w8_table):
     assert_allclose(other.proba, one.proba[:, [2, 0, 1]], **CLOSE)
 
 
-@every_method
+@every_kind
 @given(any_tables(known=False, sample_weight=False))
 @hypothesis_settings(max_examples=15)
 def test_equal_rows_get_equal_answers(name, table):
@@ -151,7 +154,7 @@ def test_equal_rows_get_equal_answers(name, table):
     assert_allclose(proba[: table.n_objects], proba[table.n_objects :], **CLOSE)
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "upe"])
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "upe"])
 @given(any_tables(known=False, weights=False, sample_weight=False))
 @hypothesis_settings(max_examples=15)
 def test_an_object_of_weight_two_is_two_objects(name, table):
@@ -162,7 +165,7 @@ def test_an_object_of_weight_two_is_two_objects(name, table):
     assert_allclose(np.repeat(weighted.proba, repeats, axis=0), repeated.proba, **CLOSE)
 
 
-@every_method
+@every_kind
 def test_rows_kept_apart_get_the_answers_of_rows_solved_once(name, w8_table, monkeypatch):
     table = w8_table.taken([0, 1, 2, 3, 4, 5, 6, 7, 2, 2, 7])
     merged = made(name).solve(table.votes())
@@ -173,7 +176,7 @@ def test_rows_kept_apart_get_the_answers_of_rows_solved_once(name, w8_table, mon
     assert_allclose(apart.proba, merged.proba, **CLOSE)
 
 
-@every_method
+@every_kind
 def test_votes_kept_sparsely_get_the_same_answers(name, w8_table):
     assert_allclose(
         made(name).solve(w8_table.long_votes()).proba,
@@ -182,7 +185,7 @@ def test_votes_kept_sparsely_get_the_same_answers(name, w8_table):
     )
 
 
-@every_method
+@every_kind
 def test_unanimous_models_are_followed(name):
     truth = np.array([0, 1, 2, 2, 1, 0, 0, 1, 2, 2])
     votes = Votes.from_labels(
@@ -191,13 +194,13 @@ def test_unanimous_models_are_followed(name):
     assert_array_equal(made(name).solve(votes).labels(), truth)
 
 
-@every_method
+@every_kind
 def test_a_unanimous_table_of_one_class_is_sure(name):
     votes = Votes.from_labels({"c": ["a"] * 4, "d": ["a"] * 4}, {"k": [0, 0, 1, 1]})
     assert_allclose(made(name).solve(votes).proba, np.ones((4, 1)), rtol=0, atol=1e-12)
 
 
-@every_method
+@every_kind
 def test_an_object_without_any_vote_is_noted_and_gets_what_all_got(name):
     votes = Votes.from_labels(
         {"c": ["a", "b", None, "b"], "d": ["a", "b", None, None]}, {"k": [0, 1, None, 1]}
@@ -214,7 +217,7 @@ def test_an_object_without_any_vote_is_noted_and_gets_what_all_got(name):
     assert_allclose(consensus.proba[2], wanted, rtol=0, atol=0.02)
 
 
-@every_method
+@every_kind
 def test_votes_without_any_class_vote_are_refused(name):
     votes = Votes.from_labels({"c": [None, None]}, {"k": [0, 1]}, classes=["a", "b"])
     wanted = "votes must hold at least one class vote whose classifier and object have a weight above 0, got none."
@@ -222,7 +225,7 @@ def test_votes_without_any_class_vote_are_refused(name):
         made(name).solve(votes)
 
 
-@every_method
+@every_kind
 def test_what_is_no_votes_is_refused(name):
     with pytest.raises(
         TypeError, match=r"^votes must be a Votes, got list\. Make one with Votes\.from_labels\.$"
@@ -230,7 +233,7 @@ def test_what_is_no_votes_is_refused(name):
         METHODS[name]().solve([[0, 1]])
 
 
-@every_method
+@every_kind
 def test_no_clusterings_and_unequal_numbers_of_clusters_are_fine(name, w8_table):
     alone = RawTable(w8_table.classifiers, {}, w8_table.classes)
     assert_distributions(made(name).solve(alone.votes()).proba)
@@ -238,14 +241,14 @@ def test_no_clusterings_and_unequal_numbers_of_clusters_are_fine(name, w8_table)
     assert_distributions(made(name).solve(many.votes()).proba)
 
 
-@every_method
+@every_kind
 def test_the_same_seed_gives_the_same_answer(name, w8):
     seeded = {"random_state": 3} if "random_state" in METHODS[name]().get_params() else {}
     one, other = (METHODS[name](**seeded).solve(w8).proba for _ in range(2))
     assert_array_equal(one, other)
 
 
-@every_method
+@every_kind
 def test_a_model_without_weight_is_as_good_as_absent(name, w8_table):
     w8_table.weights = {"c1": 0.0, "k0": 0.0}
     absent = RawTable(
@@ -258,7 +261,7 @@ def test_a_model_without_weight_is_as_good_as_absent(name, w8_table):
     )
 
 
-@every_method
+@every_kind
 def test_clusterings_without_weight_are_as_good_as_absent(name, w8_table):
     alone = RawTable(w8_table.classifiers, {}, w8_table.classes)
     w8_table.weights = {"k0": 0.0, "k1": 0.0}
@@ -353,7 +356,7 @@ def four_alike(weights=None, n_objects=400):
 
 
 @pytest.mark.parametrize("name", LEARN_VOTERS)
-@pytest.mark.parametrize("weight", [0.5, 1.5, 1.8])
+@pytest.mark.parametrize("weight", [0.5, 1.8])
 def test_who_weighs_more_is_not_taken_for_better_because_it_agrees_with_itself(name, weight):
     (equal, truth), (votes, _) = four_alike(), four_alike({"h0": weight})
     right = [np.mean(quietly(name, own).labels() == truth) for own in (equal, votes)]
@@ -413,7 +416,7 @@ def test_objects_of_the_table_keep_their_answers_when_they_come_again(name, vote
     assert_array_equal(again.unanswered, consensus.unanswered)
 
 
-@pytest.mark.parametrize("name", EXTENDS)
+@pytest.mark.parametrize("name", [name for name in KINDS if name in EXTENDS])
 def test_a_new_object_gets_the_same_answer_alone_and_in_company(name, w8):
     consensus = made(name).solve(w8)
     assert_allclose(
@@ -446,7 +449,7 @@ def test_a_saved_consensus_answers_as_before(name, w8, tmp_path):
         assert_allclose(loaded.extend(w8).proba, consensus.proba, **CLOSE)
 
 
-@every_method
+@every_kind
 def test_every_consensus_has_the_same_diagnostics(name, w8):
     consensus = made(name).solve(w8)
     assert consensus.voters().columns["model"] == ["c0", "c1", "c2", "k0", "k1"]
@@ -481,7 +484,7 @@ def test_parts_add_up_to_the_answer(name, votes):
         assert_allclose((total - total.max())[sure], (logs - logs.max())[sure], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", EXTENDS)
+@pytest.mark.parametrize("name", [name for name in KINDS if name in EXTENDS])
 def test_the_parts_of_an_object_without_votes_add_up_too(name):
     votes = Votes.from_labels({"a": [*"ppqpq", None], "b": [*"pqqqp", None], "c": [*"pppqq", None]})
     consensus = made(name).solve(votes)
@@ -507,7 +510,7 @@ def test_objects_without_votes_get_the_mean_of_all_starts():
 # ---- answers on a scale --------------------------------------------------------------------------
 
 
-@every_method
+@every_kind
 @given(graded_votes(), st.randoms(use_true_random=False))
 @hypothesis_settings(max_examples=10)
 def test_answers_on_a_scale_are_combined_in_any_order_and_extended(name, votes, random):
@@ -523,7 +526,7 @@ def test_answers_on_a_scale_are_combined_in_any_order_and_extended(name, votes, 
         assert_array_equal(again.unanswered, consensus.unanswered)
 
 
-@pytest.mark.parametrize("name", EXTENDS)
+@pytest.mark.parametrize("name", [name for name in KINDS if name in EXTENDS])
 @given(graded_votes())
 @hypothesis_settings(max_examples=5)
 def test_known_labels_beside_answers_on_a_scale_are_kept_and_parts_add_up(name, votes):
@@ -567,7 +570,7 @@ def test_a_method_stands_for_itself():
 # ---- what a review found -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "upe"])
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "upe"])
 def test_towards_any_method_soft_votes_get_the_answers_they_had(name):
     rng = np.random.default_rng(1)
     shares = {f"p{m}": rng.dirichlet([1, 1], 30) for m in range(3)}
@@ -580,7 +583,7 @@ def test_towards_any_method_soft_votes_get_the_answers_they_had(name):
         assert_allclose(sum(consensus.explain(0).parts.values()), consensus.proba[0], **CLOSE)
 
 
-@every_method
+@every_kind
 def test_objects_without_weight_are_answered_by_their_own_votes(name):
     said = {"a": list("pqpqpq"), "b": list("pqpqqq"), "c": list("pqpppq")}
     votes = Votes.from_labels(
@@ -589,13 +592,13 @@ def test_objects_without_weight_are_answered_by_their_own_votes(name):
     assert made(name).solve(votes).labels()[0] == "p"
 
 
-@every_method
+@every_kind
 def test_a_clustering_that_says_nothing_is_no_error(name):
     votes = Votes.from_labels({"a": [0, 1, 1], "b": [0, 1, 0]}, {"nothing": [None] * 3})
     assert_distributions(made(name).solve(votes).proba)
 
 
-@pytest.mark.parametrize("name", EXTENDS)
+@pytest.mark.parametrize("name", [name for name in KINDS if name in EXTENDS])
 def test_a_voter_may_say_a_class_it_never_said_before(name):
     said = {"a": list("xxyyxy"), "b": list("xxyzxz"), "c": list("xyyzxz")}
     table = RawTable(said, {}, ["x", "y", "z"])
@@ -618,7 +621,7 @@ def test_equal_rows_of_small_weight_are_solved_once(name):
     assert_allclose(made(name).solve(merged).proba, made(name).solve(apart).proba, **CLOSE)
 
 
-@pytest.mark.parametrize("name", EXTENDS)
+@pytest.mark.parametrize("name", [name for name in KINDS if name in EXTENDS])
 def test_a_tie_is_broken_alike_in_any_company(name):
     consensus = made(name).solve(Votes.from_labels({"a": list("pqpq"), "b": list("qqpq")}))
     alone = consensus.extend(Votes.from_labels({"a": ["p"], "b": ["q"]}))
@@ -687,8 +690,8 @@ def test_an_extension_to_nothing_can_be_looked_at(w8):
 # ---- weights far apart ---------------------------------------------------------------------------
 
 
-@every_method
-@pytest.mark.parametrize("weight", [1e-6, 1e6])
+@every_kind
+@pytest.mark.parametrize("weight", [1e6])
 def test_weights_that_differ_by_a_million_give_distributions(name, weight, w8_table):
     heavy_model = replace(w8_table, weights={"c1": weight})
     heavy_object = replace(w8_table, sample_weight=[weight, *[1.0] * 7])

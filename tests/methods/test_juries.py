@@ -52,8 +52,8 @@ def votes_of(answers, n_classes=3):
 # ---- beside sums written out in full -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("rounds", [1, 5])
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("rounds", [5])
 @pytest.mark.parametrize(("prior", "learned"), [("diagonal", False), ("learned", True)])
 def test_rounds_of_dawid_skene_with_a_prior_agree_with_loops(seed, rounds, prior, learned):
     answers, _ = jury(seed)
@@ -61,7 +61,7 @@ def test_rounds_of_dawid_skene_with_a_prior_agree_with_loops(seed, rounds, prior
     assert_allclose(ours.proba, dense.subtypes(answers, 3, 1, learned, rounds), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("class_votes", [1.0, 0.1])
 @pytest.mark.parametrize(("prior", "learned"), [("diagonal", False), ("learned", True)])
 def test_rounds_of_ebcc_agree_with_loops(seed, prior, learned, class_votes):
@@ -74,14 +74,14 @@ def test_rounds_of_ebcc_agree_with_loops(seed, prior, learned, class_votes):
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_rounds_of_a_learned_coin_agree_with_loops(seed):
     answers, _ = jury(seed)
     ours = DawidSkene(one_coin=True, tol=1e-300, max_iter=6).solve(votes_of(answers))
     assert_allclose(ours.proba, dense.coin(answers, 3, 6), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_bwa_agrees_with_loops(seed):
     answers, _ = jury(seed)
     assert_allclose(
@@ -228,7 +228,7 @@ def rare_class(seed, n_objects=800):
 
 
 def test_errors_do_not_make_a_rare_class_common():
-    for votes, truth in map(rare_class, range(3)):
+    for votes, truth in map(rare_class, range(2)):
         default, majority, printed = (
             method.solve(votes) for method in (Panel(), MajorityVote(), EBCC())
         )
@@ -281,7 +281,7 @@ def test_a_direction_to_be_learned_is_refused_for_new_objects():
 @pytest.mark.parametrize("long", [False, True])
 def test_a_panel_that_hardens_some_votes_extends_and_explains(long, tmp_path):
     rng = np.random.default_rng(0)
-    votes = Votes.from_probabilities({f"p{m}": rng.dirichlet([1, 1], 30) for m in range(3)})
+    votes = Votes.from_probabilities({f"p{m}": rng.dirichlet([1, 1], 30) for m in range(2)})
     if long:  # repeated votes are soft ones, kept sparsely
         votes = Votes.from_long(
             rng.integers(30, size=300), rng.integers(4, size=300), rng.integers(2, size=300)
@@ -312,7 +312,7 @@ def test_a_member_that_was_cut_off_says_so():
 
 def test_a_clustering_beside_coins_is_a_voter_whose_labels_have_no_names():
     answers, truth = jury(0, 300, 5)
-    for shift in range(3):
+    for shift in range(2):
         votes = votes_of(answers).add(clusterings={"k": (truth + shift) % 3})
         consensus = DawidSkene(one_coin=True, clusterings="voters").solve(votes)
         assert (consensus.labels() == truth).mean() > 0.99
@@ -321,7 +321,7 @@ def test_a_clustering_beside_coins_is_a_voter_whose_labels_have_no_names():
 def test_a_grader_without_weight_is_as_good_as_absent():
     votes, _ = graded(n=100)
     noise = np.random.default_rng(0).integers(10, size=100)
-    more = votes.add({f"noise{i}": noise for i in range(3)}, scale=range(10), weights=[0, 0, 0])
+    more = votes.add({f"noise{i}": noise for i in range(2)}, scale=range(10), weights=[0, 0, 0])
     assert_allclose(Panel().solve(more).proba, Panel().solve(votes).proba, rtol=0, atol=1e-9)
 
 

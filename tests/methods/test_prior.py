@@ -32,15 +32,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")
 
 ADMITS = {
     "auto": ec3learn.Auto(),
-    "panel": Panel(),
     "dawid-skene": DawidSkene(),
-    "uniform": DawidSkene(prior="uniform"),
-    "one coin": DawidSkene(one_coin=True),
     "ebcc": EBCC(),
     "bwa": BWA(),
     "soft vote": SoftVote(),
     "weighted vote": WeightedVote(),
-    "iec3": EC3(),
     "iec3 towards": EC3(towards=DawidSkene()),
 }
 every_admitting = pytest.mark.parametrize("method", ADMITS.values(), ids=list(ADMITS))
@@ -116,7 +112,7 @@ def test_a_prior_that_is_too_sure_is_taken_down(crowd):
     assert boastful.slope < 1 < modest.slope
 
 
-@pytest.mark.parametrize("right", [0.4, 0.7, 0.95])
+@pytest.mark.parametrize("right", [0.4, 0.95])
 @pytest.mark.parametrize("shares", [(0.34, 0.33, 0.33), (0.8, 0.15, 0.05)])
 def test_agreement_shows_how_often_a_class_is_right(shares, right):
     rng = np.random.default_rng(0)

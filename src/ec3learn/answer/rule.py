@@ -187,25 +187,23 @@ class Term:
     group_proba: Table
     by_total: bool = False
 
-    def weighted(self) -> Array:
-        """The weights of the groups times their distributions, dense."""
-        proba = self.group_proba
+    def weighted(self, places: Array | slice = slice(None)) -> Array:
+        """The weights of its groups, or of some, times their distributions, dense."""
+        proba = self.group_proba[places]
         dense = proba.toarray() if sparse.issparse(proba) else proba
-        return self.group_weight[:, None] * dense
+        return self.group_weight[places, None] * dense
 
     def table_for(self, groups: Membership, dense: bool) -> Table:
         """[v | v T]: the weight and the weighted distribution of each group."""
-        proba, weight = self.group_proba, self.group_weight[:, None]
-        if dense or not sparse.issparse(proba):
-            return spread(groups, self.groups, np.hstack([weight, self.weighted()]))
         at = places_in(groups, self.groups)
         here = np.flatnonzero(at >= 0)
-        rows = sparse.csr_array(sparse.hstack([sparse.csr_array(weight), proba * weight]))[here]
-        shape = (groups.n_groups, len(here))
-        place = sparse.csr_array(
-            (np.ones(len(here)), (at[here], np.arange(len(here)))), shape=shape
-        )
-        return sparse.csr_array(place @ rows)
+        weight = self.group_weight[here, None]
+        if dense or not sparse.issparse(self.group_proba):
+            return spread(groups, self.groups[here], np.hstack([weight, self.weighted(here)]))
+        weighted = sparse.diags_array(weight[:, 0]) @ self.group_proba[here]
+        rows = sparse.csr_array(sparse.hstack([sparse.csr_array(weight), weighted]))
+        places, shape = (at[here], np.arange(len(here))), (groups.n_groups, len(here))
+        return sparse.csr_array(sparse.csr_array((np.ones(len(here)), places), shape=shape) @ rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +255,11 @@ class GroupRule(Rule):
         dense = groups.n_groups * width <= max(DENSE, groups.n_rows * width)
         tables = [term.table_for(groups, dense) for term in self.terms]
         # Side by side, so that one pass over the rows sums them all.
-        stack = np.hstack(tables) if dense else sparse.csr_array(sparse.hstack(tables))
+        stack = (
+            np.hstack(tables)
+            if dense
+            else sparse.csr_array(sparse.hstack(list(map(sparse.csr_array, tables))))
+        )
         for rows, sums in groups.gather_parts(stack):
             pulls = []
             for term, part in zip(self.terms, np.hsplit(sums, len(self.terms)), strict=True):
