@@ -908,7 +908,10 @@ BAD_KNOWN = {
         1,
         2,
     ],
-    "known must pair each object with a label, got 2 objects and 1 labels.": ([0, 1], [2]),
+    "known must have one entry for each of the 2 objects, got 1. Pass a dict of object -> label to name only a few.": (
+        [0, 1],
+        [2],
+    ),
     "known must name objects by number, from 0 to 7, got 8.": {8: 1},
     "known must name objects by number, from 0 to 7, got -1.": {-1: 1},
     "known must hold classes, [0, 1, 2], got 'good' for object 0. Pass classes=[...] to name classes that nobody voted for.": {

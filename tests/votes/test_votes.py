@@ -667,12 +667,12 @@ SHARE_ERRORS = {
     ),
     "clusterings must have rows that are non-negative and sum to 1, got a row that sums to 2 at row 0 in column 'k'. "
     "Divide each row by its sum.": lambda: Votes.from_labels([[0]], {"k": np.array([[1, 1]])}),
-    "probabilities must have one row per object and one column per class, got 3 columns of 'b' for the 2 classes [0, 1]. "
+    "probabilities must have one row per object and one column per class, got 3 columns of 'b' for [0, 1]. "
     "Pass classes=[...] in the order of the columns.": (
         lambda: Votes.from_probabilities({"a": [[0.5, 0.5]], "b": [[0.5, 0.5, 0]]})
     ),
-    "probabilities must have one row per object and one column per class, got 3 columns of 'lr' for the 2 classes ['a', "
-    "'b']. Transpose it.": (
+    "probabilities must have one row per object and one column per class, got 3 columns of 'lr' for ['a', 'b']. "
+    "Transpose it.": (
         lambda: Votes.from_probabilities(
             {"lr": [[0.9, 0.2, 0.3], [0.1, 0.8, 0.7]]}, classes=["a", "b"]
         )
@@ -1259,7 +1259,7 @@ def test_pandas_tables_are_matched_by_the_names_of_objects():
     assert crowd(sample_weight=weights).sample_weight.tolist() == [1, 9, 2]
     with pytest.raises(
         InputError,
-        match=r"^sample_weight must have one number for each of the 3 objects, got none for 'q3'\.$",
+        match=r"^sample_weight must be finite and >= 0, got nan at position 2\.$",
     ):
         crowd(sample_weight=weights[:2])
 

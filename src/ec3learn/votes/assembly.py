@@ -1,7 +1,8 @@
-"""How votes are made: what was passed is checked and encoded once, and becomes fields of `Votes`."""
+"""How votes are made: what was passed is checked once, and becomes the fields of `Votes`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
@@ -14,7 +15,7 @@ from .._text import arg
 from .._typing import Array
 from .derived import ones
 from .distinct import distinct_rows
-from .encoding import classes_of, cluster_codes, name_codes, vote_codes
+from .encoding import classes_of, cluster_codes, name_codes, require_width, vote_codes
 from .labels import Missing, labels_for_missing, plain
 from .layout import SoftShares, Stores, entries_of_votes, vote_numbers, whole_votes
 from .models import BaseModel, Models
@@ -78,6 +79,8 @@ def fields_of_columns(
         else:
             read, scaled = (distinct[name], columns_read[name]), scales.get(name)
             hard[m] = vote_codes(*read, class_names, scaled, absent, argument, clean)
+        if name in soft and name in scales:
+            require_width(name, raw, scales[name].labels, argument)
         is_cluster = name in clusterings
         voter = None if is_cluster else _voter(name, scales, class_names)
         models.append(voter or BaseModel(name, "clustering", labels))
@@ -129,7 +132,7 @@ def _require_ends(classes: Any, is_named: Any, scales: Mapping[str, Scale]) -> N
 
 def require_unique_names(names: Sequence[str]) -> None:
     """Refuse two base models of one name."""
-    twice = [name for i, name in enumerate(names) if name in names[:i]]
+    twice = [name for name, n in Counter(names).items() if n > 1]
     if twice:
         raise InputError(
             "classifiers",

@@ -72,7 +72,7 @@ def spread_over(votes: Votes, index: Array, object_ids: Array | None = None) -> 
 
 
 def split_by(votes: Votes, codes: Array) -> tuple[Votes, Array]:
-    """Split distinct rows whose objects differ in `codes` (integers from -1); and each row's code."""
+    """Split rows whose objects differ in `codes` (integers from -1); and each row's code."""
     if votes.index is None:
         return votes, codes
     packed = distinct_rows([(votes.index, votes.n_rows), (codes + 1, int(codes.max()) + 2)])
@@ -107,7 +107,7 @@ def merge_equal_rows(votes: Votes) -> Votes:
 
 
 def unweighted(votes: Votes) -> Votes:
-    """The votes with weight 1 for each base model that has a weight above 0; objects keep theirs."""
+    """The votes with weight 1 for each base model with a weight above 0; objects keep theirs."""
     equal = (votes.weights > 0).astype(np.float64)
     return votes if np.array_equal(equal, votes.weights) else replace(votes, weights=equal)
 

@@ -1,4 +1,4 @@
-"""Labels that come as the table of `Consensus.ask`: which objects were drawn, with what chances, and what they are."""
+"""Labels that come as the table of `Consensus.ask`: objects, their chances and their labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Draw:
 
 
 def draw_of(known: Any) -> Draw | None:
-    """The draw in a `Table` or dataframe with the columns label, and chance or goal; None for anything else."""
+    """The draw in a table with the columns label, and chance or goal; None for anything else."""
     columns = _columns(known)
     if columns is None or "label" not in columns or not {"chance", "goal"} & set(columns):
         return None

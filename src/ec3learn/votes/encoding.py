@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import InputError, InputRowsError, InputTypeError
-from .._text import arg, count, listed
+from .._text import arg, listed
 from .._typing import Array
 from .draws import draw_of
 from .labels import (
@@ -32,6 +32,7 @@ __all__ = [
     "known_codes",
     "labels_for_missing",
     "name_codes",
+    "require_width",
     "rows_by_index",
     "rows_by_name",
     "vote_codes",
@@ -70,18 +71,20 @@ def classes_of(
         raise InputError(argument, "must hold at least one vote", came="only missing ones")
     array = label_array(names)
     for name, table in tables.items():
-        if table.shape[1] != len(array):
-            n_classes = f"{count(len(array), 'class', 'classes')} {listed(array)}"
-            came = f"{table.shape[1]} columns of {name!r} for the {n_classes}"
-            transposed = len(table) == len(array)
-            remedy = f"Pass {arg('classes', ...)} in the order of the columns."
-            raise InputError(
-                argument,
-                "must have one row per object and one column per class",
-                came=came,
-                remedy="Transpose it." if transposed else remedy,
-            )
+        require_width(name, table, array, argument)
     return array
+
+
+def require_width(name: str, table: Array, groups: Array, argument: str) -> None:
+    """Refuse a table of shares with too few or too many columns."""
+    if table.shape[1] != len(groups):
+        remedy = f"Pass {arg('classes', ...)} in the order of the columns."
+        raise InputError(
+            argument,
+            "must have one row per object and one column per class",
+            came=f"{table.shape[1]} columns of {name!r} for {listed(groups)}",
+            remedy="Transpose it." if len(table) == len(groups) else remedy,
+        )
 
 
 def _voted_classes(
@@ -252,15 +255,9 @@ def known_codes(
         return np.full(n_objects, -1)
     column = single_column(known if labels is None else labels, argument, KNOWN)
     if len(column) != len(names):
-        if labels is not None:
-            raise InputError(
-                argument,
-                "must pair each object with a label",
-                came=f"{len(names)} objects and {len(column)} labels",
-            )
         raise InputError(
             argument,
-            f"must have one entry for each of the {n_objects} objects",
+            f"must have one entry for each of the {len(names)} objects",
             got=len(column),
             remedy="Pass a dict of object -> label to name only a few.",
         )
@@ -378,12 +375,5 @@ def rows_by_index(table: Any, object_ids: Array | None, argument: str) -> Array 
 def in_order_of(object_ids: Array | None, values: Any, argument: str) -> Any:
     """Values in the order of the objects, where the index of a pandas column names all of them."""
     rows = rows_by_index(values, object_ids, argument)
-    if rows is None or object_ids is None:
-        return values
-    if (rows < 0).any():
-        raise InputError(
-            argument,
-            f"must have one number for each of the {len(rows)} objects",
-            came=f"none for {plain(object_ids[rows < 0][0])!r}",
-        )
-    return np.asarray(values)[rows]
+    # The place -1 of objects that are not named has no number.
+    return values if rows is None else np.append(np.asarray(values, dtype=np.float64), np.nan)[rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,25 +47,14 @@ def labels_for_missing(missing: Any) -> Missing:
     return frozenset(labels)
 
 
-def fits_one_integer_type(labels: Iterable[Label]) -> bool:
-    """Whether integers fit int64, or all of them uint64."""
-    whole = [int(label) for label in labels if kind_of(label) == "int"]
-    return not whole or label_array(whole).dtype != object
-
-
 def label_array(labels: Sequence[Label] | Array) -> Array:
     """Labels of one kind as an array that gives them back as they were (strings as `str`)."""
-    if isinstance(labels, np.ndarray) and labels.dtype.kind in "iub":
-        return labels
-    kind = kind_of(labels[0]) if len(labels) else "int"
-    if kind == "bool":
-        return np.array(list(labels), dtype=np.bool_)
-    for dtype in (np.int64, np.uint64) if kind == "int" else ():
-        if all(np.iinfo(dtype).min <= label <= np.iinfo(dtype).max for label in labels):
-            return np.array(list(labels), dtype=dtype)
     array = np.empty(len(labels), dtype=object)
     array[:] = list(labels)
-    return array
+    if len(labels) and kind_of(labels[0]) == "str":
+        return array
+    numbers = np.array(list(labels), dtype=None if len(labels) else np.int64)
+    return numbers if numbers.dtype.kind in "iub" else array  # integers of any size are objects
 
 
 def plain(label: Any) -> Label:

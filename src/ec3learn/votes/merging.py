@@ -87,9 +87,10 @@ def _models_of_both(left: Votes, right: Votes, classes: Array) -> Models:
             model = BaseModel(model.name, "classifier", classes)
         same = models.setdefault(model.name, model)
         if same.kind != model.kind or same.labels.tolist() != model.labels.tolist():
+            must_be = "must be of one kind, with one scale, in both votes"
             raise InputError(
                 "other",
-                phrase=f"Base model {model.name!r} must be of one kind, with one scale, in both votes",
+                phrase=f"Base model {model.name!r} {must_be}",
                 remedy="Rename one of the two.",
             )
     return Models(models.values())

@@ -1,4 +1,4 @@
-"""Prior: class probabilities of objects that come from elsewhere, a model of their features say, and how far to trust them.
+"""Prior: class probabilities of objects that come from elsewhere, and how far to trust them.
 
 What is trusted are not the probabilities p_i themselves but softmax(slope ln p_i + offsets):
 `algebra.trust` learns these numbers from the votes. Everything else then asks for one of two
@@ -28,7 +28,7 @@ LEAST = 1e-3  # a class of probability 0 is unlikely, not impossible
 
 
 def log_shares(proba: Array) -> Array:
-    """The logarithms of class probabilities, none of them below `LEAST`: nobody rules a class out."""
+    """The logarithms of class probabilities, of at least `LEAST`: nobody rules a class out."""
     return np.asarray(np.log(np.maximum(proba, LEAST)))
 
 
@@ -43,7 +43,7 @@ class Trust:
     likelihood: float = 0.0  # of the votes on an object, with these: the logarithm, averaged
 
     def log_proba(self, proba: Array) -> Array:
-        """The logarithms of what the probabilities mean; where none are given, of the shares of the classes."""
+        """The logarithms of what the probabilities mean; of the classes' shares without any."""
         given = ~np.isnan(proba).any(axis=1)
         logs = np.tile(np.log(self.shares), (len(proba), 1))
         logs[given] = log_softmax(self.slope * log_shares(proba[given]) + self.offsets, axis=1)
@@ -52,7 +52,7 @@ class Trust:
 
 @dataclass(frozen=True, eq=False)
 class Prior(Frozen):
-    """The class probabilities given for each row, and how far to trust them, once that is learned; NaN where none are given."""
+    """The class probabilities of each row, NaN where none are given, and how far to trust them."""
 
     proba: Array
     trust: Trust | None = None
@@ -68,7 +68,7 @@ class Prior(Frozen):
 
     @property
     def evidence(self) -> Array:
-        """By how much it raises the log-odds of each class over the class's share; 0 where none is given."""
+        """By how much it raises the log-odds of each class over its share; 0 without one."""
         return self.learned.log_proba(self.proba) - np.log(self.learned.shares)
 
     @property

@@ -44,7 +44,7 @@ def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
 
 
 def entries_of(votes: Votes, models: Array) -> tuple[Array, Array, Array, Array]:
-    """What some models said: the place of each entry's model among them, its row, group and share."""
+    """What some models said: of each entry the model's place among them, row, group, share."""
     none = np.empty(0, dtype=np.int64)
     parts = [(none, none, none, np.empty(0))]
     for place, m in enumerate(models.tolist()):

@@ -55,7 +55,8 @@ class Scale:
     --------
     >>> from ec3learn import DawidSkene, Scale, Votes
     >>> scores = {"gpt": [0, 9, 8, 1], "llama": [3, 7, 9, 2], "mistral": [1, 8, "unsure", 0]}
-    >>> votes = Votes.from_labels(scores, classes=["fine", "toxic"], scale=Scale(range(10), unordered=["unsure"]))
+    >>> scale = Scale(range(10), unordered=["unsure"])
+    >>> votes = Votes.from_labels(scores, classes=["fine", "toxic"], scale=scale)
     >>> DawidSkene().solve(votes).labels()
     array(['fine', 'toxic', 'toxic', 'fine'], dtype=object)
     """
@@ -88,7 +89,7 @@ class Scale:
 
     @property
     def positions(self) -> Array:
-        """Where each answer lies between the first class (0) and the last (1); NaN without an order."""
+        """Where each answer lies from the first class (0) to the last (1); NaN without an order."""
         ordered = np.linspace(0.0, 1.0, len(self.values))
         ordered = ordered[::-1] if self.direction == "down" else ordered
         return np.concatenate([ordered, np.full(len(self.unordered), np.nan)])
@@ -196,7 +197,7 @@ def as_class_votes(votes: Votes) -> Votes:
 
 
 def shares_between(positions: Array, n_classes: int) -> Array:
-    """Each answer as shares of the two classes that it lies between, in proportion; zeros for none."""
+    """Each answer as shares of the two classes that it lies between; zeros without an order."""
     apart = np.abs(positions[:, None] * (n_classes - 1) - np.arange(n_classes))
     return np.nan_to_num(np.maximum(1 - apart, 0.0))
 
@@ -244,7 +245,9 @@ def _directed(model: BaseModel) -> Array:
 
 
 def oriented(votes: Votes, codes: Array) -> Votes:
-    """The votes with the direction of scales learned: the end that goes with later classes becomes the high end.
+    """The votes with the direction of scales learned from known labels.
+
+    The end that goes with later classes becomes the high end.
 
     `codes` has the number of each object's class, -1 where it is not known. A scale whose voter
     said nothing about any of them, or nothing that goes with the classes, stays without a

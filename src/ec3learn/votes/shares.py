@@ -106,15 +106,11 @@ def both_classes(table: Any, classes: Any) -> Any:
 
     Numbers that are all 0 or 1 may be labels: they are probabilities only if no class is called so.
     """
-    column = np.asarray(table)
-    n_classes = 2 if classes is None else len(classes)
-    if column.ndim != 1 or column.dtype.kind not in "fO" or n_classes != 2:
-        return table
-    try:
-        column = column.astype(np.float64)
-    except (TypeError, ValueError):
+    column, names = np.asarray(table), [0, 1] if classes is None else list(classes)
+    if column.ndim != 1 or column.dtype.kind != "f" or len(names) != 2:
         return table
     is_fraction = ((column > 0) & (column < 1)).any()
-    names_a_number = classes is None or any(kind_of(label) == "int" for label in classes)
-    sure = not names_a_number and np.isin(column[~np.isnan(column)], (0, 1)).all()
-    return np.stack([1 - column, column], axis=1) if is_fraction or sure else table
+    is_sure = np.isin(column[~np.isnan(column)], (0, 1)).all()
+    if is_fraction or (is_sure and not any(kind_of(label) == "int" for label in names)):
+        return np.stack([1 - column, column], axis=1)
+    return table

@@ -65,7 +65,8 @@ class Votes(Frozen):
     Examples
     --------
     >>> from ec3learn import Votes
-    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", None, "b"]}, {"kmeans": [0, 0, 1]})
+    >>> labels = {"svm": ["a", "b", "b"], "knn": ["a", None, "b"]}
+    >>> votes = Votes.from_labels(labels, {"kmeans": [0, 0, 1]})
     >>> votes
     Votes(3 objects, 2 classes, 2 classifiers, 1 clustering, 11.1 % missing)
     >>> more = votes.add({"lr": [[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]})
@@ -276,10 +277,11 @@ class Votes(Frozen):
         noun = voter_noun(self.models, self.stores.sparse is not None)
         n_possible = self.n_objects * len(self.models)
         missing = 1 - votes_per_model(self).sum() / n_possible if n_possible else 0.0
+        n_clusterings = len(self.models) - n_voters
         return (
             f"Votes({count(self.n_objects, 'object')}, "
             f"{count(self.n_classes, 'class', 'classes')}, {count(n_voters, noun)}, "
-            f"{count(len(self.models) - n_voters, 'clustering')}, {100 * abs(missing):.1f} % missing)"
+            f"{count(n_clusterings, 'clustering')}, {100 * abs(missing):.1f} % missing)"
         )
 
     # ---- other votes from these ------------------------------------------------------------------
