@@ -87,7 +87,8 @@ def _worth(votes: Votes, known: Any) -> dict[str, Any]:
 def _worth_in_words(
     by_labels: bool, effective_voters: float | None, error_correlation: float | None
 ) -> str:
-    from ..diagnosis.correlation import LEAST_LABELS, LEAST_VOTERS
+    from ..diagnosis.correlation import LEAST_VOTERS
+    from ..diagnosis.metrics import LEAST_LABELS
 
     if effective_voters is None:
         few = f"Fewer than {LEAST_VOTERS} voters do not show how much their errors correlate"
@@ -103,7 +104,7 @@ def _worth_in_words(
 
 def _by_kappa(title: str, table: Table, what: str) -> str:
     """The first rows of a table, the lowest kappa first; few objects may show it by chance."""
-    from ..diagnosis.pairs import FEW
+    from ..diagnosis.metrics import FEW
 
     rows = list(table.rows())
     few = [row["objects"] < FEW for row in rows]

@@ -25,13 +25,12 @@ from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
 from ..votes.models import BaseModel
 from .correlation import whole_votes
-from .metrics import Z95, cohen_kappa, counted_votes, require_votes
+from .metrics import MOST_COMPARED, Z95, cohen_kappa, counted_votes, require_votes
 from .voters import labelled_rows
 
 Level = Literal["nominal", "ordinal", "interval"]
 
 LEVELS = ("nominal", "ordinal", "interval")
-MOST_VOTERS = 100  # compared two by two: those with the most votes
 KNOWN = "known labels"  # in the place of the second voter
 MEASURES = ("Krippendorff's alpha", "Fleiss' kappa", "pairs that agree")
 
@@ -132,7 +131,7 @@ def kappas(
     chosen = np.flatnonzero(~np.isnan(places))
     apart = None if level == "nominal" else _squares(places[chosen])
     if known is None:
-        voters = sorted(sorted(voters, key=lambda m: -votes_per_model(votes)[m])[:MOST_VOTERS])
+        voters = sorted(sorted(voters, key=lambda m: -votes_per_model(votes)[m])[:MOST_COMPARED])
     else:
         votes, codes = _on_known(votes, known, labels)
     matrix, offsets = entries(votes).tocsc(), votes.models.offsets

@@ -47,14 +47,14 @@ EVEN = 0.7  # part of the chances for a share that is even: answers may be surer
 
 
 def close_calls(outcome: Solved) -> Array:
-    """Return which distinct rows are close calls: their label is not known, and the two top classes are less than 0.1 apart."""
+    """Which distinct rows are close calls: their label is not known, and the two top classes are less than 0.1 apart."""
     outcome = solution_of(outcome)
     close = outcome.row_margin < CLOSE
     return close if outcome.known is None else close & ~outcome.known.labelled
 
 
 def contested(outcome: Solved, n: int = 10, *, distinct: bool = True) -> Table:
-    """Return the objects a person should review first: those whose two most probable classes are closest.
+    """The objects a person should review first: those whose two most probable classes are closest.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _why(
 
 
 def _closest(outcome: Solution, n: int, distinct: bool) -> tuple[list[int], Array]:
-    """Return the objects with the smallest margins whose label is not known, and the distinct row of each."""
+    """The objects with the smallest margins whose label is not known, and the distinct row of each."""
     margin = outcome.row_margin
     order = np.lexsort((np.arange(len(margin)), np.round(margin, 12)))
     if outcome.known is not None:
@@ -134,7 +134,7 @@ def _closest(outcome: Solution, n: int, distinct: bool) -> tuple[list[int], Arra
 
 
 def _decided_by(outcome: Solution, votes: Votes, rows: Array) -> list[str]:
-    """Return what decides the answers of some rows, besides the number of votes."""
+    """What decides the answers of some rows, besides the number of votes."""
     terms = (
         {term.name for term in outcome.rule.terms} if isinstance(outcome.rule, GroupRule) else set()
     )
@@ -158,7 +158,7 @@ def _decided_by(outcome: Solution, votes: Votes, rows: Array) -> list[str]:
 
 
 def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
-    """Return the objects to ask about next.
+    """The objects to ask about next.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
 
 
 def chance_wrong(outcome: Solution) -> Array:
-    """Return the chance that the answer of each distinct row is wrong.
+    """The chance that the answer of each distinct row is wrong.
 
     Known labels, held against what would be answered without them, show how sure the answer may be
     and which classes it names too often: a slope and one offset per class of its log-probabilities,
@@ -254,7 +254,7 @@ def chance_wrong(outcome: Solution) -> Array:
 
 
 def _place_in_row(row_of: Array) -> Array:
-    """Return for each object which of the objects with the same votes it is, counted from 1."""
+    """For each object which of the objects with the same votes it is, counted from 1."""
     order = np.argsort(row_of, kind="stable")
     starts = np.flatnonzero(np.diff(row_of[order], prepend=-1))
     place = np.empty(len(row_of))

@@ -28,13 +28,12 @@ from ..votes import Votes, hardened, only_rows, oriented, unweighted, votes_per_
 from ..votes.encoding import known_codes
 from ..votes.layout import Stores, entries_of_votes
 from .labels import Labels
-from .metrics import are_counts, counted_votes, require_votes, votes_per_row
+from .metrics import LEAST_LABELS, are_counts, counted_votes, require_votes, votes_per_row
 from .voters import labelled_rows
 
 SAMPLE = 3_000  # distinct rows that are enough to measure on
 LEAST_VOTERS = 4  # two in each half
 N_SPLITS = 10  # of the voters into halves
-LEAST_LABELS = 20  # to measure by
 PSEUDO_VOTES = 1.0  # of the average voter: a voter with three votes shows little of its errors
 
 
@@ -232,7 +231,7 @@ class _Cast(NamedTuple):
 
 
 def _excess(votes: _Cast, proba: Array) -> float:
-    """Return the mean correlation of residuals given an answer, less what the uncertainty of that answer explains.
+    """The mean correlation of residuals given an answer, less what the uncertainty of that answer explains.
 
     The residual of voter j on object i is e_ij = y_ij - sum_k z_ik mu_jk, with y the vote over
     classes and mu_jk the mean vote of j on class k, divided by its root mean square. Both are drawn
@@ -272,7 +271,7 @@ def _excess(votes: _Cast, proba: Array) -> float:
     scale = np.sqrt((size + PSEUDO_VOTES * typical) / (cast + PSEUDO_VOTES))[voters][:, None]
 
     def products(values: Array) -> Array:
-        """Return for each object the sum of products of two voters' values."""
+        """For each object the sum of products of two voters' values."""
         return np.asarray(((by_row @ values) ** 2).sum(axis=1) - by_row @ (values**2).sum(axis=1))
 
     found = products(residual / scale)
@@ -287,5 +286,5 @@ def _excess(votes: _Cast, proba: Array) -> float:
 
 
 def _sums_over(key: Array, n: int) -> sparse.csc_array:
-    """Return the matrix that sums a table over the rows that have the same key."""
+    """The matrix that sums a table over the rows that have the same key."""
     return sparse.csc_array((np.ones(len(key)), key, np.arange(len(key) + 1)), shape=(n, len(key)))

@@ -33,12 +33,11 @@ from .._typing import Array
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes.labels import Label, plain
 from .labels import HARD, Labels, given_labels, label_weights, read_labels
-from .metrics import are_counts, given_weights, wilson_interval
+from .metrics import Z95, are_counts, given_weights, wilson_interval
 from .voters import ballots
 
 LEAST_LABELS = 10
 COLUMNS = ("measure", "value", "low", "high", "plain", "plain_low", "plain_high", "labels", "worth")
-Z2 = 1.959964**2  # of a 95 % interval
 UNSEEN = 0.5  # labelled objects on which the answer is sure and wrong, more than there are
 
 
@@ -60,7 +59,7 @@ def estimate(
     voters: bool = False,
     chance: Any = None,
 ) -> Table:
-    """Return the shares of the classes among all objects, and how often the answer is right, from a few labels.
+    """The shares of the classes among all objects, and how often the answer is right, from a few labels.
 
     Parameters
     ----------
@@ -173,7 +172,7 @@ def class_shares(outcome: Solution, labels: Labels, proba: Array | None = None) 
 
 
 def _times(outcome: Solution) -> Array:
-    """Return how many times each object counts."""
+    """How many times each object counts."""
     weights = given_weights(outcome)
     if not are_counts(weights):
         must = "must be integers, so that objects can be counted, to estimate shares"
@@ -232,7 +231,7 @@ def _chances(outcome: Solution, chance: Any, codes: Array) -> Array:
 def _questions(
     outcome: Solution, codes: Array, classes: list[int], voters: bool
 ) -> Iterator[tuple[str, Array, Array, Array]]:
-    """Return what is estimated: its name, and by object what the labels say, what the answer says, and whether it counts."""
+    """What is estimated: its name, and by object what the labels say, what the answer says, and whether it counts."""
     proba, answers, everyone = (
         outcome.proba,
         outcome.expand(outcome.row_classes),
@@ -276,7 +275,7 @@ def _questions(
 
 
 def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = None) -> Estimate:
-    """Return the mean of y over all objects.
+    """The mean of y over all objects.
 
     y and f are what the labels and the answer say of the labelled objects; rest is what the answer
     says of all others, each of which counts so many times.
@@ -298,7 +297,7 @@ def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = No
 
 
 def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
-    """Return the mean of y over all objects, from objects drawn with unequal chances.
+    """The mean of y over all objects, from objects drawn with unequal chances.
 
     Each labelled object stands for 1 / chance objects: theta = w mean(f) + the mean of y - w f
     weighted by 1 / chance, with y and f as in `prediction_powered`, and f of all objects in
@@ -323,13 +322,13 @@ def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
 
 
 def _mean_square(residuals: Array, unseen: float) -> float:
-    """Return the variance of residuals, with those of this size that few labels may not show."""
+    """The variance of residuals, with those of this size that few labels may not show."""
     n = len(residuals)
     return (float(np.var(residuals)) * n + UNSEEN * unseen**2) / max(n - 1, 1)
 
 
 def _with_interval(value: float, variance: float, y: Array, n: float) -> Estimate:
-    """Return a share with its interval: the p with (p - value)^2 <= Z2 V(p), for V(p) = variance + (p (1 - p) - here) / worth.
+    """A share with its interval: the p with (p - value)^2 <= 1.96^2 V(p), for V(p) = variance + (p (1 - p) - here) / worth.
 
     n is how many labels of an even draw the labels y are worth without the answer.
     """
@@ -339,6 +338,9 @@ def _with_interval(value: float, variance: float, y: Array, n: float) -> Estimat
         variance = here / n
     else:
         worth = max(here, 1e-12) * len(y) / (len(y) - 1) / variance
-    scale, slope = 1 + Z2 / worth, Z2 * (1 - 2 * value) / (2 * worth)
-    middle, half = value + slope / scale, float(np.sqrt(slope**2 + scale * Z2 * variance)) / scale
+    scale, slope = 1 + Z95**2 / worth, Z95**2 * (1 - 2 * value) / (2 * worth)
+    middle, half = (
+        value + slope / scale,
+        float(np.sqrt(slope**2 + scale * Z95**2 * variance)) / scale,
+    )
     return Estimate(value, max(middle - half, 0.0), min(middle + half, 1.0), worth)

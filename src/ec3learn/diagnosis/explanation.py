@@ -55,7 +55,7 @@ class Explanation:
     unit: str = "probability"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the explanation as JSON can hold it."""
+        """The explanation as JSON can hold it."""
         return {
             "object": self.object,
             "label": self.label,
@@ -71,7 +71,7 @@ class Explanation:
 
     @cached_property
     def by_model(self) -> Table:
-        """Return the vote of each base model, and what it gave to each class."""
+        """The vote of each base model, and what it gave to each class."""
         rest = [
             name for name in dict.fromkeys(name for name, _ in self.parts) if name not in self.said
         ]
@@ -85,19 +85,19 @@ class Explanation:
 
     @cached_property
     def by_term(self) -> Table:
-        """Return what each term gave to each class."""
+        """What each term gave to each class."""
         names = list(dict.fromkeys(term for _, term in self.parts))
         return Table({"term": names} | self._given(names, position=1))
 
     @cached_property
     def silent(self) -> list[str]:
-        """Return the base models that said nothing about the object, and gave nothing to any class."""
+        """The base models that said nothing about the object, and gave nothing to any class."""
         gave = {name for (name, _), part in self.parts.items() if np.abs(part).max(initial=0.0) > 0}
         return [name for name, said in self.said.items() if said is None and name not in gave]
 
     @property
     def _who_counted(self) -> Table:
-        """Return the base models without the silent ones."""
+        """The base models without the silent ones."""
         left_out = set(self.silent)
         rows = [row for row in self.by_model.rows() if row["model"] not in left_out]
         return Table({name: [row[name] for row in rows] for name in self.by_model.columns})
@@ -111,7 +111,7 @@ class Explanation:
         )
 
     def _given(self, names: Sequence[str], position: int) -> dict[str, Sequence[Any]]:
-        """Return how much each of some base models or terms counted, and what it gave to each class, as columns.
+        """How much each of some base models or terms counted, and what it gave to each class, as columns.
 
         What counts is its share of the answer, or how far its evidence sets the classes apart.
         """
@@ -206,7 +206,7 @@ def explain(outcome: Solved, i: Any) -> Explanation:
 
 
 def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
-    """Return how many voters gave each answer: classes with the most votes first, answers on a scale in its order.
+    """How many voters gave each answer: classes with the most votes first, answers on a scale in its order.
 
     Soft votes count by their shares.
     """
@@ -223,7 +223,7 @@ def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tup
 
 
 def class_tally_of(spoken: Mapping[int, Any], votes: Votes) -> list[tuple[Label, float]]:
-    """Return how many votes each class has, most first; an answer on a scale counts for the class that it falls into."""
+    """How many votes each class has, most first; an answer on a scale counts for the class that it falls into."""
     counts = dict(
         tally_of(
             {m: answer for m, answer in spoken.items() if votes.models[m].kind == "classifier"},
@@ -247,7 +247,7 @@ def class_tally_of(spoken: Mapping[int, Any], votes: Votes) -> list[tuple[Label,
 def why_contested(
     tally: list[tuple[Label, float]], label: Label, decides: str, *, graded: bool = False
 ) -> str:
-    """Return in a few words why an object is contested: from the votes for each class, its label, and what else decides.
+    """In a few words why an object is contested: from the votes for each class, its label, and what else decides.
 
     `graded` says that some of these votes are answers on a scale.
     """
@@ -279,7 +279,7 @@ def why_contested(
 
 
 def tally_text(tally: list[tuple[Label, float]], most: int = 5) -> str:
-    """Return the first answers of a tally, and how many votes each has, as text."""
+    """The first answers of a tally, and how many votes each has, as text."""
     shown = [f"{label} ({number_text(count)})" for label, count in tally[:most]]
     return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
 

@@ -17,6 +17,10 @@ from ..answer.rule import mean_votes
 from ..answer.solution import Solution, Solved, solution_of, top_classes
 from ..votes import Votes, as_class_votes, hardened, has_graders, only_rows
 
+FEW = 30  # objects, or votes, below which a voter is not judged
+HANDFUL = 5  # objects that are too few to be more than chance
+LEAST_LABELS = 20  # to measure by: with fewer, intervals say nothing
+MOST_COMPARED = 100  # voters that are compared two by two: those with the most votes
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
 Z95 = float(norm.ppf(0.975))
 MAJORITY = "MajorityVote"  # the method that is the majority vote itself
@@ -32,7 +36,7 @@ def require_votes(votes: Any) -> None:
 
 
 def given_weights(outcome: Solution) -> Array:
-    """Return the weight of each object as it was given, 1 where none was."""
+    """The weight of each object as it was given, 1 where none was."""
     votes, n_rows = outcome.votes, len(outcome.row_proba)
     if votes is not None:
         return np.ones(outcome.n_objects) if votes.sample_weight is None else votes.sample_weight
@@ -43,12 +47,12 @@ def given_weights(outcome: Solution) -> Array:
 
 
 def are_counts(weights: Array) -> bool:
-    """Return whether all weights are integers: then they say how often each object occurs."""
+    """Whether all weights are integers: then they say how often each object occurs."""
     return bool((weights == np.round(weights)).all())
 
 
 def object_weights(outcome: Solution) -> Array:
-    """Return how many objects each object counts for.
+    """How many objects each object counts for.
 
     Weights that are no counts are scaled to add up to the number of objects, so that noise can be
     judged by them.
@@ -58,7 +62,7 @@ def object_weights(outcome: Solution) -> Array:
 
 
 def counted_votes(votes: Votes) -> Votes:
-    """Return votes whose objects count for as many objects as in `object_weights`."""
+    """Votes whose objects count for as many objects as in `object_weights`."""
     weights = votes.sample_weight
     if weights is None or are_counts(weights):
         return votes
@@ -71,7 +75,7 @@ def _scale(weights: Array) -> float:
 
 
 def row_weights(outcome: Solution) -> Array:
-    """Return how many objects each distinct row counts for."""
+    """How many objects each distinct row counts for."""
     weights = object_weights(outcome)
     return (
         weights
@@ -81,7 +85,7 @@ def row_weights(outcome: Solution) -> Array:
 
 
 def sampled(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array, float]:
-    """Return some distinct rows, how often each counts in a sample of about `size`, and how many times the sample all rows are.
+    """Some distinct rows, how often each counts in a sample of about `size`, and how many times the sample all rows are.
 
     Rows that are rare in the table are as rare in the sample. No row counts more often than it does
     in the table: otherwise a sample would be evidence for more objects than it holds.
@@ -96,7 +100,7 @@ def sampled(counts: Array, size: int, kept: Array | None = None) -> tuple[Array,
 
 
 def open_rows(outcome: Solution) -> Array:
-    """Return which distinct rows the method had to answer: all but those whose known label was held fixed."""
+    """Which distinct rows the method had to answer: all but those whose known label was held fixed."""
     known = outcome.known
     if known is None or not known.fixed:
         return np.ones(len(outcome.row_proba), dtype=bool)
@@ -104,7 +108,7 @@ def open_rows(outcome: Solution) -> Array:
 
 
 def votes_per_row(votes: Votes, counted: Array) -> Array:
-    """Return how many votes each distinct row has, of the groups that are `counted`."""
+    """How many votes each distinct row has, of the groups that are `counted`."""
     groups = membership(votes)
     return groups.gather(counted[groups.order].astype(np.float64))
 
@@ -121,7 +125,7 @@ class Majority:
 
     @property
     def tied(self) -> Array:
-        """Return the rows on which two classes or more have the most votes."""
+        """The rows on which two classes or more have the most votes."""
         return self._most_votes.sum(axis=1) > 1
 
     def share_right(self, rows: Array, truth: Array) -> Array:
@@ -136,7 +140,7 @@ class Majority:
 
 
 def majority(outcome: Solved) -> Majority | None:
-    """Return the majority vote on the objects of an answer.
+    """The majority vote on the objects of an answer.
 
     Returns
     -------
@@ -175,7 +179,7 @@ def majority(outcome: Solved) -> Majority | None:
 
 
 def is_majority(outcome: Solution) -> bool:
-    """Return whether an answer is the majority vote itself."""
+    """Whether an answer is the majority vote itself."""
     return outcome.made_by == MAJORITY
 
 
@@ -197,7 +201,7 @@ def changed_share(solution: Solution, votes: Majority | None) -> float | None:
 
 
 def wilson_interval(right: float, n: float) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson's).
+    """The 95 % interval of a share (Wilson's).
 
     Examples
     --------
@@ -212,7 +216,7 @@ def wilson_interval(right: float, n: float) -> tuple[float, float]:
 
 
 def wilson_ends(share: Any, n: Any) -> tuple[Any, Any]:
-    """Return both ends for one share or an array of them.
+    """Both ends for one share or an array of them.
 
     In closed form: scipy's test takes milliseconds, and there may be thousands of voters.
     """
@@ -233,7 +237,7 @@ class Kappa:
 
 
 def kappa(said: Array, number: Array) -> Kappa | None:
-    """Return Cohen's kappa of a classifier and an answer, and how large it is by chance.
+    """Cohen's kappa of a classifier and an answer, and how large it is by chance.
 
     Parameters
     ----------
@@ -262,7 +266,7 @@ def kappa(said: Array, number: Array) -> Kappa | None:
 
 
 def cohen_kappa(table: Array, apart: Array | None = None) -> float:
-    """Return Cohen's kappa of a contingency table, labels x labels; NaN where chance alone would always agree.
+    """Cohen's kappa of a contingency table, labels x labels; NaN where chance alone would always agree.
 
     It may be weighted by how far two labels are `apart`, labels x labels; by default 0 or 1.
 
@@ -283,19 +287,19 @@ def cohen_kappa(table: Array, apart: Array | None = None) -> float:
 
 
 def normalised_mutual_information(counts: Array) -> float:
-    """Return the mutual information of rows and columns of a contingency table over the mean of their entropies."""
+    """The mutual information of rows and columns of a contingency table over the mean of their entropies."""
     return shared_information(
         entropy(counts.sum(axis=1)), entropy(counts.sum(axis=0)), entropy(counts.ravel())
     )
 
 
 def shared_information(one: float, other: float, both: float) -> float:
-    """Return the normalised mutual information from two entropies and that of the pairs; 1 where both are constant."""
+    """The normalised mutual information from two entropies and that of the pairs; 1 where both are constant."""
     mean = (one + other) / 2
     return 1.0 if mean == 0 else min(1.0, max(0.0, (one + other - both) / mean))
 
 
 def entropy(counts: Array) -> float:
-    """Return the entropy of the shares that counts have; 0 where there are none."""
+    """The entropy of the shares that counts have; 0 where there are none."""
     shares = counts[counts > 0] / max(float(counts.sum()), 1e-300)
     return float(-(shares * np.log(shares)).sum())

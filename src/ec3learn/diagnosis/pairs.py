@@ -16,13 +16,19 @@ from ..answer.extension import matching_labels
 from ..answer.rule import mean_votes
 from ..answer.solution import Solution, Solved, solution_of, top_classes
 from ..votes import Kind, Votes, entries_of, hardened, only_rows, votes_per_model
-from .metrics import entropy, row_weights, sampled, shared_information, wilson_ends
+from .metrics import (
+    FEW,
+    HANDFUL,
+    MOST_COMPARED,
+    entropy,
+    row_weights,
+    sampled,
+    shared_information,
+    wilson_ends,
+)
 
-MOST_MODELS = 100  # compared two by two: those with the most votes
 BUDGET = 5e8  # comparisons of two votes: beyond them only a sample of the rows is looked at
 ALIKE = 0.98  # similarity from which two base models may be redundant
-FEW = 30  # objects in common below which a pair is not judged
-FEW_DEPARTURES = 5  # objects on which two classifiers must depart from the answer together before they are called redundant
 REPLACED = 0.9  # share of the votes of one that the other must have too
 BEYOND_CHANCE = (
     0.7  # what Cohen's kappa of two classifiers must reach, at the lower end of its 95 % interval
@@ -73,7 +79,7 @@ def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
         for m, model in enumerate(votes.models)
         if model.kind == kind and votes_per_model(votes)[m] > 0
     ]
-    chosen = sorted(sorted(own, key=lambda m: -votes_per_model(votes)[m])[:MOST_MODELS])
+    chosen = sorted(sorted(own, key=lambda m: -votes_per_model(votes)[m])[:MOST_COMPARED])
     rows, counts, times = sampled(
         row_weights(outcome), max(1000, int(BUDGET / max(len(chosen), 1) ** 2))
     )
@@ -112,13 +118,13 @@ def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
 
 
 def _answers(outcome: Solution, votes: Votes) -> Array:
-    """Return the answer for each distinct row, as the number of a class of the votes (-2: none of theirs)."""
+    """The answer for each distinct row, as the number of a class of the votes (-2: none of theirs)."""
     place = matching_labels(outcome.classes, votes.classes)
     return np.where(place < 0, -2, place)[outcome.row_classes]
 
 
 def without(outcome: Solved, model: str) -> tuple[float, float]:
-    """Return what dropping a classifier would do to the majority vote.
+    """What dropping a classifier would do to the majority vote.
 
     Returns
     -------
@@ -138,7 +144,7 @@ def without(outcome: Solved, model: str) -> tuple[float, float]:
 
 
 def _kappa_at_least(said: Array, counts: Array, share: Array, common: Array) -> Array:
-    """Return the lower end of the 95 % interval (Wilson's) of Cohen's kappa of each two classifiers.
+    """The lower end of the 95 % interval (Wilson's) of Cohen's kappa of each two classifiers.
 
     Chance is how often they would agree if each gave its classes at random, as often as it does.
     """
@@ -153,7 +159,7 @@ def _kappa_at_least(said: Array, counts: Array, share: Array, common: Array) -> 
 
 
 def _votes_alone(outcome: Solution, chosen: Sequence[int]) -> Array:
-    """Return which of some classifiers are the only voter on some object."""
+    """Which of some classifiers are the only voter on some object."""
     votes = outcome.require_votes("pairs")
     groups, of_group = membership(votes), votes.models.is_voter[votes.models.group_model]
     single = (groups.gather(of_group[groups.order].astype(np.float64)) < 1.5) & (
@@ -168,7 +174,7 @@ def _votes_alone(outcome: Solution, chosen: Sequence[int]) -> Array:
 
 
 def votes_by(votes: Votes, models: Sequence[int]) -> Array:
-    """Return the votes of some base models, models x rows: the number of the class or cluster, -1 for none.
+    """The votes of some base models, models x rows: the number of the class or cluster, -1 for none.
 
     A soft vote counts for its most probable class or cluster.
     """
@@ -184,7 +190,7 @@ def votes_by(votes: Votes, models: Sequence[int]) -> Array:
 
 
 def order_by_similarity(similarity: Array) -> Array:
-    """Return an order of the models in which similar ones stand together; NaN counts as the mean."""
+    """An order of the models in which similar ones stand together; NaN counts as the mean."""
     if len(similarity) < 3 or np.isnan(similarity).all():
         return np.arange(len(similarity))
     known = np.where(np.isnan(similarity), np.nanmean(similarity), similarity)
@@ -194,7 +200,7 @@ def order_by_similarity(similarity: Array) -> Array:
 
 
 def _agreements(said: Array, answers: Array, counts: Array) -> tuple[Array, Array, Array]:
-    """Return for each two classifiers how often they agree, on how many objects, and whether they mostly depart together.
+    """For each two classifiers how often they agree, on how many objects, and whether they mostly depart together.
 
     That is so if, of the objects where either departs from the answer, both name the same class for
     half or more.
@@ -214,11 +220,11 @@ def _agreements(said: Array, answers: Array, counts: Array) -> tuple[Array, Arra
         same - right,
     )  # objects on which either departs from the answer, and both alike
     share = np.divide(same, common, out=np.zeros_like(same), where=common > 0)
-    return share, common, (both >= 0.5 * either) & (both >= FEW_DEPARTURES)
+    return share, common, (both >= 0.5 * either) & (both >= HANDFUL)
 
 
 def _shared_information(said: Array, counts: Array) -> tuple[Array, Array]:
-    """Return for each two clusterings their normalised mutual information, and on how many objects."""
+    """For each two clusterings their normalised mutual information, and on how many objects."""
     n = len(said)
     information, common = np.zeros((n, n)), np.zeros((n, n))
     for a in range(n):
@@ -236,7 +242,7 @@ def _shared_information(said: Array, counts: Array) -> tuple[Array, Array]:
 
 
 def _sums(labels: Array, weight: Array) -> Array:
-    """Return the weight of each label; labels that are large numbers are renumbered first."""
+    """The weight of each label; labels that are large numbers are renumbered first."""
     small = labels.max(initial=0) < 4 * len(labels) + 1000
     return np.bincount(
         labels if small else np.unique(labels, return_inverse=True)[1], weights=weight

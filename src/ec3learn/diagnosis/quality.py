@@ -121,16 +121,16 @@ class Difference:
 
     @property
     def p_value(self) -> float:
-        """Return how likely two equally good answers are to differ this much or more (McNemar's exact test)."""
+        """How likely two equally good answers are to differ this much or more (McNemar's exact test)."""
         n = self.first + self.second
         return 1.0 if n == 0 else float(binomtest(self.first, n).pvalue)
 
     @property
     def inconclusive(self) -> bool:
-        """Return whether they differ, but no more than by chance."""
+        """Whether they differ, but no more than by chance."""
         return self.first != self.second and self.p_value > UNLIKELY
 
     @property
     def second_is_better(self) -> bool:
-        """Return whether the second answer is right more often, beyond chance."""
+        """Whether the second answer is right more often, beyond chance."""
         return self.second > self.first and self.p_value <= UNLIKELY

@@ -15,10 +15,10 @@ from .._typing import Array
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes
 from .labels import HARD, given_labels, label_weights, read_labels, taught_labels
-from .metrics import is_majority, majority, object_weights, wilson_interval
+from .metrics import LEAST_LABELS, is_majority, majority, object_weights, wilson_interval
 from .quality import Difference, Quality, quality
 
-FOLDS, LEAST_KNOWN = 5, 20  # with fewer known labels each fold has hardly any
+FOLDS = 5
 TOO_SURE = 0.05  # by how much a mean confidence is above the interval of the accuracy, to be called overconfident
 
 
@@ -153,7 +153,7 @@ def enough_known(outcome: Solution) -> bool:
     weights = label_weights(outcome, taught_labels(outcome))
     if weights is None or (weights > 0).sum() < 2:
         return False
-    return bool(object_weights(outcome) @ (weights > 0) >= LEAST_KNOWN)
+    return bool(object_weights(outcome) @ (weights > 0) >= LEAST_LABELS)
 
 
 def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:

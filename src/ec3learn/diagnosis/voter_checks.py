@@ -27,11 +27,18 @@ from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..answer.solution import Solution, Solved, solution_of, top_classes
 from ..votes import Votes, hardened, only_rows, unweighted
 from ..votes.labels import Label, plain
-from .metrics import CLEARLY, counted_votes, kappa, row_weights, sampled, wilson_interval
+from .metrics import (
+    CLEARLY,
+    FEW,
+    HANDFUL,
+    counted_votes,
+    kappa,
+    row_weights,
+    sampled,
+    wilson_interval,
+)
 from .voters import voters
 
-FEW_VOTES = 30  # below which a voter is not judged
-FEW_OTHERS = 5  # objects of other classes that a constant voter must miss
 WORSE, NO_BETTER, ALWAYS = ORDER = (
     "worse than chance",
     "no better than chance",
@@ -39,7 +46,7 @@ WORSE, NO_BETTER, ALWAYS = ORDER = (
 )
 
 RULE = (
-    f"Each voter with {FEW_VOTES} votes or more is compared with random votes of the same class frequencies. Worse than "
+    f"Each voter with {FEW} votes or more is compared with random votes of the same class frequencies. Worse than "
     f"chance: {100 * CLEARLY:.0f} % of such random votes agree with the consensus more often. No better than chance: they agree "
     "about as often. Of those who score, it counts whether their scores rise with the answer."
 )
@@ -98,7 +105,7 @@ def _voter_tables(solution: Solution) -> dict[int, tuple[Array, Array, Array]]:
         # Cut by hand: there may be thousands of voters, and a sparse matrix is slow to cut.
         starts = counts.indptr[votes.models.offsets[m] : votes.models.offsets[m + 1] + 1]
         cells, number = slice(starts[0], starts[-1]), np.arange(len(starts) - 1)
-        if counts.data[cells].sum() >= FEW_VOTES:
+        if counts.data[cells].sum() >= FEW:
             labels, row = np.unique(np.repeat(number, np.diff(starts)), return_inverse=True)
             classes, column = np.unique(counts.indices[cells], return_inverse=True)
             table = np.zeros((len(labels), len(classes)))
@@ -127,7 +134,7 @@ def _doubt_labels(table: Array, labels: Array, classes: Array) -> tuple[str, Lab
         return None
     if len(labels) == 1:
         right = table[0, number[0]] if number[0] >= 0 else 0
-        return (ALWAYS, plain(labels[0])) if table.sum() - right >= FEW_OTHERS else None
+        return (ALWAYS, plain(labels[0])) if table.sum() - right >= HANDFUL else None
     return _beside_chance(agreed.kappa, agreed.noise)
 
 
@@ -140,10 +147,10 @@ def _doubt_scores(
     votes each column is. By chance the correlation of the two has the variance 1 / (n - 1).
     """
     n, by_answer, by_class = float(table.sum()), table.sum(axis=1), table.sum(axis=0)
-    if n < FEW_VOTES or (by_class > 0).sum() < 2:
+    if n < FEW or (by_class > 0).sum() < 2:
         return None
     if len(labels) == 1:
-        return (ALWAYS, plain(labels[0])) if n - by_class.max() >= FEW_OTHERS else None
+        return (ALWAYS, plain(labels[0])) if n - by_class.max() >= HANDFUL else None
     place = positions - np.average(positions, weights=by_answer)
     late = number - np.average(number, weights=by_class)
     spread = float(np.sqrt((by_answer @ place**2) * (by_class @ late**2)))
@@ -201,7 +208,7 @@ class Bias:
 
     @property
     def biased(self) -> bool:
-        """Return whether confusion matrices explain the votes better than one number per classifier."""
+        """Whether confusion matrices explain the votes better than one number per classifier."""
         return bool(self.evidence > 1)
 
 
@@ -215,7 +222,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
     n_classifiers = int((votes.models.is_classifier & (votes.weights > 0)).sum())
     if n_classifiers < 3 or votes.n_classes < 2:
         return None  # nothing shows who is wrong
-    if n_confusions(votes) > MOST_CONFUSIONS or votes.counts.sum() < FEW_VOTES:
+    if n_confusions(votes) > MOST_CONFUSIONS or votes.counts.sum() < FEW:
         return None
     if votes.n_rows > SAMPLE:
         labelled = None if known is None or known.labelled.sum() > SAMPLE else known.labelled
@@ -245,7 +252,7 @@ def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]
 
 
 def bias_note(apart: float) -> Note:
-    """Return the note on biased voters, where Dawid-Skene answers otherwise for this share of the objects."""
+    """The note on biased voters, where Dawid-Skene answers otherwise for this share of the objects."""
     return Note(
         BIAS,
         "The voters look biased, not only unreliable, and one weight each cannot fix that: Dawid-Skene explains the votes "
@@ -257,7 +264,7 @@ def bias_note(apart: float) -> Note:
 def bias_of(solution: Solution) -> Note | None:
     """A note if the voters look biased and the answer suffers from it; None too where the method itself allows for bias."""
     votes = solution.require_votes("bias")
-    if votes.n_classes > FEW_VOTES or _allows_for_bias(solution):
+    if votes.n_classes > FEW or _allows_for_bias(solution):
         return None
     bias = judge_bias(votes, solution.known, [solution.row_proba])
     if bias is None or not bias.biased or bias.apart[0] < MUCH_APART:
@@ -266,7 +273,7 @@ def bias_of(solution: Solution) -> Note | None:
 
 
 def _allows_for_bias(solution: Solution) -> bool:
-    """Return whether the method, or the one it goes towards, learns how each voter mistakes one class for another."""
+    """Whether the method, or the one it goes towards, learns how each voter mistakes one class for another."""
     rule = solution.rule
     if isinstance(rule, GroupRule) and rule.asked:
         (rule,) = rule.asked

@@ -22,10 +22,15 @@ from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes, entries_of, group_ballot, hardened, only_rows, split_by, votes_per_model
 from ..votes.labels import Label, plain
 from .labels import HARD, Labels, label_weights, read_labels, taught_labels
-from .metrics import counted_votes, normalised_mutual_information, row_weights, wilson_interval
+from .metrics import (
+    HANDFUL,
+    counted_votes,
+    normalised_mutual_information,
+    row_weights,
+    wilson_interval,
+)
 
 CHANCE = 0.0455  # that a fair voter is said to lean: two standard deviations
-FEW_VOTES = 5  # below which a voter is not said to lean
 TOGETHER = 100_000  # votes, and voters x classes, that are judged at a time
 
 SKILL_COLUMNS = (
@@ -47,7 +52,7 @@ COLUMNS = ("model", "kind", *ABOUT_VOTES, "weight", *ABOUT_LABELS, "purity", "nm
 
 
 def voters(outcome: Solved, known: Any = None) -> Table:
-    """Return a table of the base models.
+    """A table of the base models.
 
     Parameters
     ----------
@@ -129,7 +134,7 @@ def voters(outcome: Solved, known: Any = None) -> Table:
 
 
 def _voter_facts(cast: Ballots, outcome: Solution) -> dict[str, list[Any]]:
-    """Return how the votes of some voters compare with the answer, as columns; None for voters whose votes name no class."""
+    """How the votes of some voters compare with the answer, as columns; None for voters whose votes name no class."""
     n_objects = max(float(row_weights(outcome).sum()), 1e-300)
     facts: dict[str, list[Any]] = {"coverage": (cast.n_answered / n_objects).tolist()}
     facts["agreement"] = cast.means(cast.classes == outcome.row_classes[cast.rows])
@@ -144,7 +149,7 @@ def _voter_facts(cast: Ballots, outcome: Solution) -> dict[str, list[Any]]:
 
 
 def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | None]]:
-    """Return the class that each voter names too often, and by what share of its votes; None within noise.
+    """The class that each voter names too often, and by what share of its votes; None within noise.
 
     Noise is binomial (mid-p), about the share of the class among the objects, or what it would be
     with errors spread over all classes if that is more. The limit is divided by the number of
@@ -164,7 +169,7 @@ def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | 
     )
     fair = np.minimum(np.maximum(share, accuracy * share + (1 - accuracy) / n_classes), 1.0)
     tail = betainc(times + 0.5, n - times + 0.5, fair)
-    leans = (most > 0) & (tail < CHANCE / n_classes) & (cast.totals >= FEW_VOTES)
+    leans = (most > 0) & (tail < CHANCE / n_classes) & (cast.totals >= HANDFUL)
     labels = [plain(label) for label in outcome.classes]
     chosen = list(zip(leans.tolist(), top.tolist(), most.tolist(), strict=True))
     return [labels[z] if so else None for so, z, _ in chosen], [
@@ -173,7 +178,7 @@ def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | 
 
 
 def skills(outcome: Solved, known: Any = None) -> Table:
-    """Return how well each voter recognises each class.
+    """How well each voter recognises each class.
 
     Parameters
     ----------
@@ -223,7 +228,7 @@ def skills(outcome: Solved, known: Any = None) -> Table:
 
 
 def _share(part: float, whole: float) -> tuple[float | None, float | None, float | None]:
-    """Return a share with its 95 % interval; None for a share of nothing."""
+    """A share with its 95 % interval; None for a share of nothing."""
     if whole < 0.5:
         return None, None, None
     return (float(part / whole), *wilson_interval(part, whole))
@@ -235,7 +240,7 @@ def _labels_for_voters(outcome: Solution, known: Any) -> Labels:
 
 
 def confusion_of(outcome: Solved, model: str) -> Table:
-    """Return the confusion matrix of one base model, by the answer.
+    """The confusion matrix of one base model, by the answer.
 
     Returns
     -------
@@ -294,22 +299,22 @@ class Ballots:
 
     @cached_property
     def totals(self) -> Array:
-        """Return how many votes for classes each voter cast, by weight."""
+        """How many votes for classes each voter cast, by weight."""
         return self.sums(1.0)
 
     def sums(self, values: Array | float) -> Array:
-        """Return the sum of a value of each vote, by voter."""
+        """The sum of a value of each vote, by voter."""
         return np.bincount(self.owner, weights=self.weights * values, minlength=len(self.voters))
 
     def means(self, values: Array) -> list[float | None]:
-        """Return the mean of a value of each vote, by voter; None for voters without votes."""
+        """The mean of a value of each vote, by voter; None for voters without votes."""
         sums = self.sums(values).tolist()
         return [
             part / n if n > 0 else None for part, n in zip(sums, self.totals.tolist(), strict=True)
         ]
 
     def named(self, n_classes: int, values: Array | float = 1.0) -> Array:
-        """Return the sum of a value over each voter's votes for each class, voters x classes."""
+        """The sum of a value over each voter's votes for each class, voters x classes."""
         some = self.classes >= 0
         cells = self.owner[some] * n_classes + self.classes[some]
         sums = np.bincount(
@@ -318,7 +323,7 @@ class Ballots:
         return sums.reshape(-1, n_classes)
 
     def on_class(self, proba: Array) -> Array:
-        """Return how many of each voter's votes are on objects of each class, by the class probabilities of rows."""
+        """How many of each voter's votes are on objects of each class, by the class probabilities of rows."""
         shape = len(self.voters), len(self.rows)
         return np.asarray(
             sparse.csr_array((self.weights, (self.owner, np.arange(shape[1]))), shape=shape)
@@ -327,7 +332,7 @@ class Ballots:
 
 
 def ballots(votes: Votes, classes: Array) -> Iterator[Ballots]:
-    """Return the votes, some voters at a time, of whom a crowd may have hundreds of thousands."""
+    """The votes, some voters at a time, of whom a crowd may have hundreds of thousands."""
     number, hard = matching_labels(votes.classes, classes), hardened(votes)
     voters = np.flatnonzero(votes.models.is_voter)
     parts = np.cumsum(np.maximum(votes_per_model(votes)[voters], len(classes))) // TOGETHER
@@ -366,7 +371,7 @@ def labelled_rows(votes: Votes, codes: Array, weights: Array | None = None) -> t
 
 
 def contingency(outcome: Solution) -> sparse.csr_array:
-    """Return how many objects of each class of the answer each group of the votes has, groups x classes, sparse."""
+    """How many objects of each class of the answer each group of the votes has, groups x classes, sparse."""
     votes = outcome.require_votes("voters")
     return count_classes(
         votes, membership(votes), outcome.row_classes, votes.counts, len(outcome.classes)

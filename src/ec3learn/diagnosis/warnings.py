@@ -9,13 +9,12 @@ from ..answer.solution import Solution
 from ..votes import has_clusterings
 from ..votes.labels import plain
 from .correlation import erring_voters
-from .metrics import Majority, changed_rows, changed_share, is_majority, majority, row_weights
+from .metrics import FEW, Majority, changed_rows, changed_share, is_majority, majority, row_weights
 from .score import Score
 from .voter_checks import ALWAYS, NO_BETTER, WORSE, bias_of, voter_checks
 from .voters import voters
 
 OFTEN = 0.05  # the share of labels that must differ before it is worth a note
-FEW = 30  # objects below which no voter is said to decide alone
 LEAST_VOTERS = MOST_LEADERS = 3  # voters below which, and leaders above which, it is not said
 
 

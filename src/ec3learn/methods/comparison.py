@@ -20,8 +20,8 @@ from ..consensus import Consensus
 from ..diagnosis import cross_validate, judge
 from ..diagnosis.explanation import tally_text
 from ..diagnosis.labels import given_labels
-from ..diagnosis.metrics import object_weights
-from ..diagnosis.score import LEAST_KNOWN, Score
+from ..diagnosis.metrics import LEAST_LABELS, object_weights
+from ..diagnosis.score import Score
 from ..votes import Votes, n_alike
 from ..votes.labels import plain
 from .base import METHODS, Method, method_of
@@ -265,4 +265,4 @@ def _score(answer: Consensus, method: Method, known: Any, truth: Any, fast: bool
     if method.admits_known:
         return cross_validate(answer, method)
     by_all = judge(answer, known)
-    return by_all if by_all is not None and by_all.n_labels >= LEAST_KNOWN else None
+    return by_all if by_all is not None and by_all.n_labels >= LEAST_LABELS else None

@@ -11,7 +11,8 @@ from .._typing import Array
 from ..answer.solution import Solution
 from ..diagnosis import pairs, voter_checks
 from ..diagnosis.labels import Labels
-from ..diagnosis.pairs import ALIKE, FEW, FEW_DEPARTURES, Pairs, without
+from ..diagnosis.metrics import FEW, HANDFUL
+from ..diagnosis.pairs import ALIKE, Pairs, without
 from ..diagnosis.voter_checks import ALWAYS, RULE, WORSE, worst_first
 from ..diagnosis.voters import contingency
 from ..votes import Kind
@@ -98,7 +99,7 @@ def _compared_facts(consensus: Solution, kind: str, found: Pairs) -> Facts:
     closest_first = sorted(found.redundant, key=lambda pair: -found.similarity[pair])
     rules = {
         "classifier": f"they name the same class for at least {100 * ALIKE:.0f} % of the objects both voted on ({FEW} or more), "
-        f"clearly more often than chance, and mostly so too where either departs from the consensus ({FEW_DEPARTURES} or more)",
+        f"clearly more often than chance, and mostly so too where either departs from the consensus ({HANDFUL} or more)",
         "clustering": f"their normalised mutual information is at least {ALIKE}, on {FEW} objects or more",
     }
     return {
