@@ -168,45 +168,12 @@ def test_two_that_agree_no_more_than_class_frequencies_explain_are_not_redundant
     ]
 
 
-def test_a_copy_that_is_the_only_voter_somewhere_is_not_redundant():
-    said, rest = [0, 1] * 30, [1, 1] * 30
-    votes = {
-        "own": [*said, None],
-        "copy": [*said, 1],
-        "a": [*rest, None],
-        "b": [*rest, None],
-        "c": [*rest, None],
-    }
-    assert redundant(votes) == [{"own", "copy"}]  # own can be dropped
-    found = pairs(MajorityVote().solve(Votes.from_labels(votes)))
-    assert [found.names[b] for _, b in found.redundant] == ["own"]
-    assert (
-        redundant(
-            votes
-            | {"own": [*said, None, 1], "copy": [*said, 1, None]}
-            | {name: [*rest, None, None] for name in "abc"}
-        )
-        == []
-    )
-
-
 def test_what_dropping_does_is_counted():
     consensus = MajorityVote().solve(
         Votes.from_labels({"a": [0, 0, None], "b": [1, 0, 1], "c": [1, 0, None], "d": [0, 0, None]})
     )
     assert without(consensus, "b") == (0.0, 1.0)
     assert without(consensus, "a") == (1.0, 0.0)
-
-
-def test_a_copy_is_redundant_but_not_where_others_do_not_replace_its_votes():
-    good, own = np.tile(["a", "b"], 100), np.tile(["a", "b", "a", "a"], 50)
-    said = {f"good{m}": good for m in range(4)} | {
-        "own": own.astype(object),
-        "copy": own.astype(object),
-    }
-    assert redundant(said) == [{"own", "copy"}]
-    said["own"][:60], said["copy"][140:] = None, None  # each alone has votes on 60 objects
-    assert redundant(said) == []
 
 
 # ---- bias ----------------------------------------------------------------------------------------

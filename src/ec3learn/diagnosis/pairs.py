@@ -29,7 +29,6 @@ from .metrics import (
 
 BUDGET = 5e8  # comparisons of two votes: beyond them only a sample of the rows is looked at
 ALIKE = 0.98  # similarity from which two base models may be redundant
-REPLACED = 0.9  # share of the votes of one that the other must have too
 BEYOND_CHANCE = (
     0.7  # what Cohen's kappa of two classifiers must reach, at the lower end of its 95 % interval
 )
@@ -60,9 +59,8 @@ def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
     Two classifiers are redundant if they nearly always agree, clearly more often than their class
     frequencies explain, and mostly so too where either departs from the answer (on 5 objects or
     more): two good classifiers agree as often, but not where they are wrong, and two that never
-    depart show nothing. One of the two must have voted on nearly all objects that the other voted
-    on, and no object may have a vote of that other alone, so that it can be dropped. `without`
-    shows what that would do.
+    depart show nothing. `without` shows what dropping one would do, and how many objects would be
+    left without a vote.
 
     Examples
     --------
@@ -91,29 +89,23 @@ def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
         alike = np.ones_like(similarity, dtype=bool)
     np.fill_diagonal(similarity, 1.0)
     similarity[common < FEW] = np.nan
-    n_votes = np.diag(common)
-    replaced = common >= REPLACED * n_votes  # of the model in the column, by the one in the row
     if kind == "classifier":
         alike &= _kappa_at_least(said, counts, np.nan_to_num(similarity), common) >= BEYOND_CHANCE
-        replaced = replaced & ~_votes_alone(outcome, chosen)
-    alike = alike & (np.nan_to_num(similarity) >= ALIKE) & (replaced | replaced.T)
     order = order_by_similarity(similarity)
-    similarity, common, alike, replaced = (
-        table[np.ix_(order, order)] for table in (similarity, common, alike, replaced)
+    similarity, common, alike = (
+        table[np.ix_(order, order)]
+        for table in (similarity, common, alike & (np.nan_to_num(similarity) >= ALIKE))
     )
-    n_votes = n_votes[order]
+    n_votes, redundant = np.diag(common), []
+    for a, b in np.argwhere(np.triu(alike, k=1)).tolist():
+        redundant.append((a, b) if n_votes[b] <= n_votes[a] else (b, a))
     return Pairs(
-        [votes.models[chosen[i]].name for i in order],
-        similarity,
-        times * common,
-        [
-            (int(a), int(b))
-            if replaced[a, b] and (n_votes[b] <= n_votes[a] or not replaced[b, a])
-            else (int(b), int(a))
-            for a, b in np.argwhere(np.triu(alike, k=1))
-        ],
-        len(rows) / max(votes.n_rows, 1),
-        len(own) - len(chosen),
+        names=[votes.models[chosen[i]].name for i in order],
+        similarity=similarity,
+        common=times * common,
+        redundant=redundant,
+        share_of_rows=len(rows) / max(votes.n_rows, 1),
+        n_left_out=len(own) - len(chosen),
     )
 
 
@@ -156,21 +148,6 @@ def _kappa_at_least(said: Array, counts: Array, share: Array, common: Array) -> 
     chance = np.minimum(shares @ shares.T, 1 - 1e-12)
     low, _ = wilson_ends(share, np.maximum(common, 1e-9))
     return np.asarray((low - chance) / (1 - chance))
-
-
-def _votes_alone(outcome: Solution, chosen: Sequence[int]) -> Array:
-    """Which of some classifiers are the only voter on some object."""
-    votes = outcome.require_votes("pairs")
-    groups, of_group = membership(votes), votes.models.is_voter[votes.models.group_model]
-    single = (groups.gather(of_group[groups.order].astype(np.float64)) < 1.5) & (
-        row_weights(outcome) > 0
-    )
-    alone = np.bincount(
-        votes.models.group_model[groups.order],
-        weights=groups.scatter(single.astype(np.float64)),
-        minlength=len(votes.models),
-    )
-    return np.asarray(alone[np.asarray(chosen, dtype=np.int64)] > 0)
 
 
 def votes_by(votes: Votes, models: Sequence[int]) -> Array:
