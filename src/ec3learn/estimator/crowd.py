@@ -39,7 +39,7 @@ SETTLED = 0.002  # the share of objects that may still change their class
 
 @dataclass(eq=False, repr=False)
 class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
-    """Learn from annotators, not from labels: a classifier and the annotators' confusions are learned together.
+    """Learn a classifier from annotators instead of labels, and how each annotator errs.
 
     The features say what similar objects were called, the votes say what this one was called by
     whom, and each shows how far the other can be trusted. Features that the votes do not bear out
@@ -93,7 +93,9 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     >>> from ec3learn import CrowdClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> rng = np.random.default_rng(0)
-    >>> votes = {name: np.where(rng.random(150) < 0.6, y, rng.integers(3, size=150)) for name in ("ann", "bob", "cy")}
+    >>> right = rng.random((3, 150)) < 0.6
+    >>> said = np.where(right, y, rng.integers(3, size=(3, 150)))
+    >>> votes = dict(zip(["ann", "bob", "cy"], said))
     >>> model = CrowdClassifier(random_state=0).fit(X, votes)
     >>> bool(np.mean(model.transduction_ == y) > 0.9)
     True
@@ -170,7 +172,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         return best
 
     def _first(self, X: Any, votes: Votes, codes: Array) -> tuple[Any, Array, list[Note]]:
-        """The classifier to take, its first class probabilities out of fold, and why it was taken."""
+        """The classifier to take, its first probabilities out of fold, and why it was taken."""
         if self.estimator is not None:
             return self.estimator, self._out_of_fold(self.estimator, X, codes), []
         tried = {}

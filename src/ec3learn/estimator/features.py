@@ -81,12 +81,12 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Features:
-        """Learn the scales and levels of a table; with text="shares", from the classes `y` of its rows."""
+        """Learn the scales and levels of a table; text="shares" needs its rows' classes `y`."""
         self.fit_transform(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Do `fit` and `transform` at once; with text="shares", a row does not count for its own shares."""
+        """Do `fit` and `transform` at once; a row does not count for its own shares."""
         if self.scale is not None:
             require_choice("scale", self.scale, ("normal", "standard"))
         require_choice("text", self.text, ("columns", "shares"))
@@ -145,7 +145,7 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Numbers, marks of missing ones, and what became of text, side by side."""
         scaled = numbers if self._scaler is None else self._scaler.transform(numbers)
         missing = np.isnan(numbers)
-        # Without a scale NaN stays, except where it fills a column: that would be an error in trees.
+        # Without a scale NaN stays, except in columns of nothing else: an error in trees.
         scaled = np.where(missing & (self._empty | (self.scale is not None)), 0, scaled)
         marks = missing[:, self._marked]
         return np.hstack([scaled, marks, *of_texts], dtype=scaled.dtype, casting="unsafe")
@@ -153,7 +153,7 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     # ---- reading ---------------------------------------------------------------------------------
 
     def _read(self, X: Any, reset: bool) -> tuple[Array, list[Any]]:
-        """Columns of numbers as one array, and each column of text; `fit` decides which is which."""
+        """Columns of numbers as one array, and each column of text; `fit` decides which is what."""
         frame = frame_of(X)
         if frame is None and np.asarray(X).dtype.kind not in "OUS":
             finite: Any = "allow-nan"
@@ -227,7 +227,7 @@ def _levels_of(values: Any) -> list[Any]:
 
 
 class NormalScores:
-    """Each number becomes the standard normal quantile at the share of rows below it; ties count half."""
+    """Numbers as standard normal quantiles at the share of rows below; ties count half."""
 
     def fit(self, numbers: Array) -> None:
         """Keep up to `KNOTS` values of each column with their scores."""
@@ -254,7 +254,7 @@ class NormalScores:
 
 @dataclass(frozen=True)
 class Indicators:
-    """One 0/1 column per level. Other levels share the column `other`, or have none if that is -1."""
+    """One 0/1 column per level; the others share the column `other`, or have none (-1)."""
 
     codes: dict[Any, int]  # the column of each level; None is the level of missing values
     other: int
@@ -281,7 +281,7 @@ class Indicators:
 
 @dataclass(frozen=True)
 class Shares:
-    """One column per class: its share among the rows of the level. Of two classes, only the second has one."""
+    """The share of each class among the rows of the level; of two classes, only the second's."""
 
     codes: dict[Any, int]
     counts: Array  # levels x classes; the last row stands for new levels

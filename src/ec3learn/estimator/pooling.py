@@ -4,8 +4,9 @@ Each classifier has a weight w_j, and each class a number b_k, that labelled row
 
     ln P_k = b_k + sum_j w_j ln((1 - d) y_jk + d / K) + const
 
-y are the votes and d is a doubt: nobody who is sure and wrong decides alone. The numbers have normal
-priors, so that a few labels change little: w_j near 1 / (number of classifiers) and b_k near 0.
+y are the votes and d is a doubt: nobody who is sure and wrong decides alone. The numbers have
+normal priors, so that a few labels change little: w_j near 1 / (number of classifiers) and b_k near
+0.
 Where clusterings are, the answer is the mean of this one and of EC3's, in which rows are pulled to
 their groups. The more labels there are, the less does EC3 count.
 """
@@ -56,7 +57,8 @@ class PooledVote(Method):
     >>> from ec3learn.estimator import PooledVote
     >>> truth = np.arange(200) % 2
     >>> good = np.where(truth == 1, 0.7, 0.3)
-    >>> votes = Votes.from_probabilities({"good": good, "guess": np.random.default_rng(0).random(200)})
+    >>> guess = np.random.default_rng(0).random(200)
+    >>> votes = Votes.from_probabilities({"good": good, "guess": guess})
     >>> consensus = PooledVote().solve(votes, known=([*range(100)], truth[:100]))
     >>> consensus.score(truth)
     1.0
@@ -95,7 +97,7 @@ def _note(votes: Votes, voters: Array, rule: LogPoolRule, n_labels: float) -> No
 
 
 def _learned(votes: Votes, voters: Array, known: KnownLabels | None) -> tuple[LogPoolRule, float]:
-    """Return the pool, and how many labels taught it."""
+    """The pool, and how many labels taught it."""
     groups = np.flatnonzero(np.isin(votes.models.group_model, voters))
     codes = np.full(len(votes.counts), -1) if known is None else known.codes
     rows = np.flatnonzero((codes >= 0) & (votes.counts > 0))
@@ -111,7 +113,7 @@ def _learned(votes: Votes, voters: Array, known: KnownLabels | None) -> tuple[Lo
 
 
 def learn_pool(logs: Array, codes: Array, counts: Array) -> tuple[Array, Array]:
-    """Return the weights of the voters and the numbers of the classes that explain the classes of some rows best.
+    """The weights of voters and numbers of classes that explain the classes of rows best.
 
     `logs` are rows x voters x classes.
     """

@@ -42,9 +42,7 @@ from .models.kernel_bayes import KernelNaiveBayes
 
 Pool = list[tuple[str, Any]]
 
-DEFAULT_CLASSES = 5
 CLASSES_FOR_BOOSTING = 100  # with more, a tree per class and round takes too long
-N_TREES = 200  # about 74 of them are out of bag for a row, and vote on it
 
 standardised = partial(Features, "standard")
 normalised = partial(Features, "normal")
@@ -85,10 +83,10 @@ def _bayes() -> tuple[str, Features, Any]:
 
 
 def _default() -> list[tuple[str, Features, Any]]:
-    return [
+    return [  # about 74 of 200 trees are out of bag for a row, and vote on it
         _boosting(),
-        ("forest", for_trees(), _forest(RandomForestClassifier, N_TREES)),
-        ("extra", for_trees(), _forest(ExtraTreesClassifier, N_TREES)),
+        ("forest", for_trees(), _forest(RandomForestClassifier, 200)),
+        ("extra", for_trees(), _forest(ExtraTreesClassifier, 200)),
         _linear(),
         ("knn", normalised(), _knn()),
         ("mlp", normalised(), _perceptron()),
@@ -97,7 +95,7 @@ def _default() -> list[tuple[str, Features, Any]]:
 
 
 def _fast() -> list[tuple[str, Features, Any]]:
-    extra = _forest(ExtraTreesClassifier, N_TREES // 2)
+    extra = _forest(ExtraTreesClassifier, 100)
     return [_boosting(), ("extra", for_trees(), extra), _linear(), _bayes()]
 
 
@@ -207,7 +205,7 @@ def classifier_pool(
 def clusterer_pool(
     name: str = "default",
     *,
-    n_classes: int = DEFAULT_CLASSES,
+    n_classes: int = 5,
     without: Sequence[str] = (),
     n_landmarks: int = 2000,
     random_state: Any = None,

@@ -93,7 +93,7 @@ def make_folds(codes: Array, n_folds: int, seed: int) -> Array:
 
 
 class TableClassifier(ClassifierMixin):  # type: ignore[misc]
-    """A classifier of any table, given its `predict_proba`: it reads features, predicts and reports."""
+    """A classifier of any table, given its `predict_proba`."""
 
     classes_: Array
     consensus_: Consensus
@@ -163,5 +163,5 @@ def with_warnings(notes: Iterable[Note], caught: Iterable[warnings.WarningMessag
 
 
 def limit_threads(X: Any) -> Any:
-    """A context in which libraries use one thread each, if starting more takes longer than the work."""
+    """A context in which libraries use one thread each, if starting more takes too long."""
     return threadpool_limits(1) if X.shape[0] < ROWS_FOR_THREADS else nullcontext()

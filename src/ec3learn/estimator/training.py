@@ -1,4 +1,4 @@
-"""Base models are fitted, and vote on the rows; no model votes on a labelled row that it has seen."""
+"""Base models are fitted, and vote on the rows; none votes on a labelled row that it has seen."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROWS_FOR_BAGS = 10  # per class: with fewer, trees that have not seen a row lean
 
 @dataclass
 class Training:
-    """The rows that base models are fitted to; the classes are numbers, -1 where there is no label."""
+    """The rows that base models are fitted to; classes are numbers, -1 where there is no label."""
 
     X: Any
     codes: Array
@@ -195,7 +195,7 @@ class Training:
 
 
 def _enough_folds(counts: Array, n_folds: int) -> int:
-    """How many of the folds hold enough rows to judge by, given the number of rows of each class."""
+    """How many of the folds hold enough rows to judge by, given the rows of each class."""
     of_a_class = float((np.minimum(ROWS_OF_A_CLASS, counts) / counts).max())
     share = max(ROWS_TO_JUDGE / counts.sum(), of_a_class)
     return min(n_folds, int(np.ceil(share * n_folds)))
@@ -254,7 +254,7 @@ def last_step(model: Any) -> Any:
 
 
 def weight_parameter(model: Any) -> str | None:
-    """What `fit` calls the weights of rows, in a pipeline those of its last step, if it takes any."""
+    """What `fit` calls the weights of rows, in a pipeline those of its last step; None for none."""
     if isinstance(model, Pipeline):
         inner = weight_parameter(last_step(model))
         return None if inner is None else f"{model.steps[-1][0]}__{inner}"
@@ -285,7 +285,7 @@ def out_of_bag(model: Any, n_classes: int) -> Array:
 
 
 def predict_shares(model: Any, X: Any, n_classes: int) -> Array:
-    """Class probabilities; 1 for the predicted class if the model has none, 0 for classes it never saw."""
+    """Class probabilities, or 1 for the predicted class; 0 for classes the model never saw."""
     shares = np.zeros((X.shape[0], n_classes))
     if not hasattr(model, "predict_proba"):
         shares[np.arange(len(shares)), np.asarray(model.predict(X)).astype(np.intp)] = 1.0

@@ -24,8 +24,7 @@ VERY_FEW_ROWS = 200
 MOST_LEAVES = 10_000  # of a tree
 MOST_NUMBERS = 30_000_000  # in the leaves of a forest: about half a gigabyte
 LEAST_TREES = 30
-ROWS_FOR_ALPHA = 1_000
-ROWS_FOR_STOPPING = 1_000  # of each class, for early stopping, which holds out a tenth
+MANY_ROWS = 1_000
 
 
 @dataclass(eq=False, repr=False)
@@ -95,7 +94,7 @@ def folds_of_calibration(model: Any, counts: Array) -> dict[str, Any]:
 
 
 def leaves_and_rounds(model: Any, counts: Array) -> dict[str, Any]:
-    """A leaf needs no more than a twentieth of the rows; few rows get fewer rounds at a higher rate."""
+    """A leaf needs a twentieth of the rows at most; few rows get fewer rounds at a higher rate."""
     n_rows = int(counts.sum())
     leaf = {"min_samples_leaf": max(1, min(model.min_samples_leaf, n_rows // 20))}
     if n_rows >= FEW_ROWS:
@@ -117,10 +116,10 @@ def trees(model: Any, counts: Array) -> dict[str, Any]:
 
 
 def penalty_and_stopping(model: Any, counts: Array) -> dict[str, Any]:
-    """Many rows need less of a penalty, and can spare some for early stopping."""
+    """Many rows need less of a penalty; many of each class can spare a tenth for early stopping."""
     return {
-        "alpha": model.alpha * min(1.0, ROWS_FOR_ALPHA / int(counts.sum())),
-        "early_stopping": bool(counts.min() >= ROWS_FOR_STOPPING),
+        "alpha": model.alpha * min(1.0, MANY_ROWS / int(counts.sum())),
+        "early_stopping": bool(counts.min() >= MANY_ROWS),
     }
 
 

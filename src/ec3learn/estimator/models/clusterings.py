@@ -1,4 +1,4 @@
-"""Clusterings that find their own settings: eps from distances, k by silhouette, and a bandwidth that is never 0.
+"""Clusterings that find their own settings: eps, the number of clusters, a bandwidth.
 
 `Landmarks` makes any clustering fit any number of rows: it clusters a sample, and other rows get
 the cluster of the nearest.
@@ -122,9 +122,7 @@ class SilhouetteKMeans(Clustering):
         distances = pairwise_distances(sample)
         np.fill_diagonal(distances, 0)
         # Equal rows share a cluster, and a silhouette needs fewer clusters than rows.
-        most = min(
-            self.max_clusters, count_distinct(sample, self.max_clusters), sample.shape[0] - 1
-        )
+        most = min(self.max_clusters, count_distinct(sample), sample.shape[0] - 1)
         self.silhouettes_: dict[int, float] = {}
         for n_clusters in range(2, most + 1):
             labels = KMeans(n_clusters, random_state=random).fit_predict(sample)
@@ -138,7 +136,9 @@ class SilhouetteKMeans(Clustering):
 
 @dataclass(eq=False, repr=False)
 class QuantileMeanShift(Clustering):
-    """Mean shift whose bandwidth is the mean distance to the neighbour that a share of all rows is nearer than.
+    """Mean shift whose bandwidth is the mean distance to a neighbour.
+
+    It is the neighbour that a share of all rows is nearer than.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def elbow(curve: Array) -> float:
 
 
 def climb_to_modes(X: Array, bandwidth: float) -> Array:
-    """The distinct places where rows end up that move to the mean of all rows within the bandwidth, again and again."""
+    """The distinct ends of rows that move to the mean of rows within the bandwidth, repeatedly."""
     ends = []
     for start in range(0, len(X), BLOCK):
         places = X[start : start + BLOCK].astype(np.float64)
@@ -260,8 +260,10 @@ class Landmarks(Clustering):
     >>> import numpy as np
     >>> from sklearn.cluster import AgglomerativeClustering
     >>> from ec3learn.estimator import Landmarks
-    >>> rows = np.random.default_rng(0).normal(size=(10_000, 2)) + np.repeat([[0, 0], [20, 20]], 5_000, axis=0)
-    >>> model = Landmarks(AgglomerativeClustering(2, linkage="complete"), n_landmarks=100, random_state=0).fit(rows)
+    >>> rows = np.random.default_rng(0).normal(size=(10_000, 2))
+    >>> rows[5_000:] += 20
+    >>> complete = AgglomerativeClustering(2, linkage="complete")
+    >>> model = Landmarks(complete, n_landmarks=100, random_state=0).fit(rows)
     >>> np.bincount(model.labels_)
     array([5000, 5000])
     >>> len(np.unique(model.predict([[0, 1], [1, 0]])))
@@ -290,7 +292,7 @@ class Landmarks(Clustering):
             self.landmarks_ = None  # it would only make the model larger
 
     def _prepare_clusterer(self, random: np.random.RandomState) -> Any:
-        """A seeded copy of the clusterer that looks for no more clusters than there are distinct landmarks."""
+        """A seeded copy that looks for no more clusters than there are distinct landmarks."""
         clusterer = clone(self.clusterer)
         parameters = clusterer.get_params()
         changes: dict[str, Any] = {}
@@ -304,13 +306,11 @@ class Landmarks(Clustering):
             changes.update(dict.fromkeys(unset, seed))
         for name in ("n_clusters", "n_components"):
             if isinstance(parameters.get(name), (int, np.integer)):
-                changes[name] = min(
-                    parameters[name], count_distinct(self.landmarks_, parameters[name])
-                )
+                changes[name] = min(parameters[name], count_distinct(self.landmarks_))
         return clusterer.set_params(**changes)
 
     def _predicts_noise(self) -> bool:
-        """Whether the clusterer can predict, and predicts noise for the landmarks that are noise."""
+        """Whether the clusterer can predict, and predicts noise for landmarks that are noise."""
         if not hasattr(self.clusterer_, "predict"):
             return False
         noise = np.flatnonzero(self.landmark_labels_ == NOISE)
@@ -331,12 +331,7 @@ class Landmarks(Clustering):
         return tags
 
 
-def count_distinct(X: Any, enough: int) -> int:
-    """The number of distinct rows, or `enough` once there are that many."""
-    seen: set[Any] = set()
-    for row in X:
-        dense = row.toarray() if sparse.issparse(row) else row
-        seen.add((dense + 0.0).tobytes())  # -0 and 0 are equal
-        if len(seen) >= enough:
-            break
-    return len(seen)
+def count_distinct(X: Any) -> int:
+    """The number of distinct rows."""
+    dense = X.toarray() if sparse.issparse(X) else X
+    return len(np.unique(dense + 0.0, axis=0))  # -0 and 0 are equal

@@ -1,4 +1,4 @@
-"""A convolutional network over the features of a table (the paper's CNN); needs torch and skorch, the extra `cnn`."""
+"""A convolutional network over the features of a table; needs the extra `cnn`: torch, skorch."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class ConvolutionalNetwork(ProbabilisticClassifier):
 
 @contextmanager
 def one_thread(torch: Any) -> Iterator[None]:
-    """Limit torch to one thread: with steps as small as these, more threads spend their time waiting for each other."""
+    """Limit torch to one thread: with steps so small, more would wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

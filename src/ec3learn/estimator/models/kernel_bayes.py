@@ -33,7 +33,6 @@ POINTS_PER_BANDWIDTH = 10  # the error of linear interpolation is then about 1/8
 MOST_POINTS = 1 << 14  # of one table; a bandwidth too small for that many points is widened
 WINDOW_IN_BANDWIDTHS = 6  # at most
 REACH = 8.5  # bandwidths beyond which a kernel counts as 0
-ROWS_AT_ONCE = 1 << 14
 LEAST = np.log(np.finfo(float).tiny)
 
 
@@ -69,7 +68,8 @@ class KernelNaiveBayes(ProbabilisticClassifier):
     Examples
     --------
     >>> from ec3learn.estimator import KernelNaiveBayes
-    >>> model = KernelNaiveBayes().fit([[0.0], [0.2], [4.0], [5.0], [5.2]], ["low", "low", "high", "high", "high"])
+    >>> X, y = [[0.0], [0.2], [4.0], [5.0], [5.2]], ["low", "low", "high", "high", "high"]
+    >>> model = KernelNaiveBayes().fit(X, y)
     >>> model.predict([[0.1], [4.8]])
     array(['low', 'high'], dtype='<U4')
     """
@@ -103,12 +103,7 @@ class KernelNaiveBayes(ProbabilisticClassifier):
         return self
 
     def _predict_proba(self, X: Array) -> Array:
-        log_prior = np.log(self.class_prior_)
-        joint = np.empty((len(X), len(self.classes_)))
-        for start in range(0, len(X), ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
-            joint[rows] = log_prior + self._log_likelihood(X[rows])
-        return softmax(joint, axis=1)
+        return softmax(np.log(self.class_prior_) + self._log_likelihood(X), axis=1)
 
     def _multiple(self, n_rows: float) -> float:
         """The bandwidth as a multiple of the standard deviation."""
@@ -167,7 +162,7 @@ def weighted_variance(values: Array, weight: Array) -> float:
 
 @dataclass(frozen=True)
 class _Table:
-    """Log probabilities of one feature in one class at `low`, `low + step` and so on; constant beyond the ends."""
+    """Log probabilities of a feature in a class at `low`, `low + step` ...; constant beyond."""
 
     low: float
     step: float
