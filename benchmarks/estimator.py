@@ -266,7 +266,8 @@ def chosen(rows: pd.DataFrame, group: str) -> list[tuple[str, pd.DataFrame]]:
     return [
         (labels, own)
         for labels in ("5", "20", "all")
-        if (own := part[part["labels"] == labels])["method"].nunique() > 1
+        if OURS in (methods := set((own := part[part["labels"] == labels])["method"]))
+        and len(methods) > 1
     ]
 
 

@@ -161,7 +161,7 @@ def test_a_pickled_network_answers_alike(flowers):
 # ---- naive Bayes with kernel density estimates ---------------------------------------------------
 
 
-@parametrize_with_checks([KernelNaiveBayes(), KernelNaiveBayes(bandwidth=0.3, smoothing=0)])
+@parametrize_with_checks([KernelNaiveBayes()])
 def test_scikit_learn_accepts_naive_bayes(estimator, check):
     check(estimator)
 

@@ -251,9 +251,8 @@ def test_a_long_table_names_the_rows_of_a_pandas_table(digits):
     long = pd.DataFrame(
         {"object": X.index.repeat(2), "voter": ["a", "b"] * 60, "label": digits[1][:60].repeat(2)}
     )
-    assert_array_equal(
-        CrowdClassifier(linear(), cv=3, random_state=0).fit(X, long).transduction_, digits[1][:60]
-    )
+    model = CrowdClassifier(linear(), cv=3, random_state=0).fit(X, long)
+    assert accuracy(model.transduction_, digits[1][:60]) > 0.95
 
 
 @pytest.mark.parametrize(
@@ -329,7 +328,7 @@ def test_a_classifier_without_probabilities_will_do(digits, table):
         ({"n_jobs": 0}, "n_jobs must be an integer other than 0, or None, got 0."),
         (
             {"method": "majority"},
-            "method must support a prior, got Majority vote, which does not. Take method='auto' or method='dawid-skene'.",
+            "method must support a prior, got Majority vote, which does not. Take method='ebcc' or method='dawid-skene'.",
         ),
         ({"estimator": LogisticRegression}, "Call it: LogisticRegression()."),
     ],

@@ -30,7 +30,7 @@ TABLES = {
 }
 
 
-@parametrize_with_checks([Features(scale="normal"), Features(**TREES, dense=True)])
+@parametrize_with_checks([Features(**TREES, dense=True)])
 def test_scikit_learn_accepts_the_transformer(estimator, check):
     check(estimator)
 

@@ -50,7 +50,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     estimator : classifier with `predict_proba`, a pipeline say, or None
         What learns from the features. None takes extra trees or logistic regression, whichever
         explains the votes better. Both accept dataframes with categories, dates and missing values.
-    method : "auto", a name in METHODS, or a method such as DawidSkene()
+    method : a name in METHODS, or a method such as DawidSkene()
         What combines the votes; it must support a prior.
     rounds : int
         The most times that the classifier and the consensus are found in turn. They end where
@@ -104,7 +104,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     """
 
     estimator: Any = None
-    method: str | Method = "auto"
+    method: str | Method = "ebcc"
     rounds: int = 5
     cv: int = 5
     n_jobs: int | None = None
@@ -245,7 +245,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         self._check_n_jobs()
         method = method_of(self.method, "method")
         if not method.admits_prior:
-            remedy = f"Take {arg('method', 'auto')} or {arg('method', 'dawid-skene')}."
+            remedy = f"Take {arg('method', 'ebcc')} or {arg('method', 'dawid-skene')}."
             came = f"{method.title}, which does not"
             raise InputError("method", "must support a prior", came=came, remedy=remedy)
         is_class = isinstance(self.estimator, type)
