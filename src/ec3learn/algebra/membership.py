@@ -278,11 +278,12 @@ def _count_pairs(columns: Columns, n_groups: int, weights: Sequence[Array]) -> l
     """
     loops = compiled(len(weights) * len(weights[0]) * len(columns) ** 2 // 2)
     if loops is not None:
-        groups = np.empty((len(columns), len(weights[0])), dtype=np.uint32)
+        number = np.min_scalar_type(n_groups).type
+        groups = np.empty((len(columns), len(weights[0])), dtype=number)
         for line, ((first, end), codes) in zip(groups, columns.items(), strict=True):
             line[:] = codes
-            line += np.uint32(first)
-            line[line >= end] = n_groups
+            line += number(first)
+            line[codes >= end - first] = n_groups
         counts = np.zeros((n_groups + 1, n_groups + 1, len(weights)))
         loops.count_pairs(groups, np.stack(weights, axis=1), counts)
         upper = (np.ascontiguousarray(counts[:-1, :-1, k]) for k in range(len(weights)))
