@@ -968,6 +968,15 @@ def examples_folder(tmp_path_factory):
     return folder
 
 
+def write_draw(folder):
+    """Draw 40 mails, and fill in what they are."""
+    words = ["-c", "svm,tree,bayes", "--id", "id", "--goal", "share", "-n", "40"]
+    main(["ask", str(folder / "votes.csv"), *words, "--out", str(folder / "draw.csv")])
+    drawn = pl.read_csv(folder / "draw.csv").drop("label")
+    truth = pl.read_csv(folder / "votes.csv").select("id", label="truth")
+    drawn.join(truth, on="id").write_csv(folder / "draw.csv")
+
+
 def write_scores(folder):
     """Write the scores of six judges on 200 answers, and what people think of 40 that were drawn at random."""
     rng = np.random.default_rng(0)
@@ -986,7 +995,7 @@ def write_scores(folder):
         main(["ask", *words, "--goal", "share", "-n", "40", "--out", str(folder / "draw.csv")])
         == DONE
     )
-    drawn = column(folder / "draw.csv", "object")
+    drawn = column(folder / "draw.csv", "id")
     people = ["good" if good[names.index(name)] else "bad" for name in drawn]
     pl.DataFrame({"id": drawn, "label": people}).write_csv(folder / "people.csv")
     return words, float(good.mean())
@@ -998,14 +1007,8 @@ def test_an_example_of_the_help_runs(examples_folder, line):
         (examples_folder / name).unlink(missing_ok=True)
     if "demo" not in line:
         write_demo(examples_folder / "votes.csv")
-    if "people.csv" in line:
-        main(
-            f"ask {examples_folder}/votes.csv -c svm,tree,bayes --id id --goal share -n 40 --out {examples_folder}/draw.csv".split()
-        )
-        drawn = column(examples_folder / "draw.csv", "object")
-        pl.read_csv(examples_folder / "votes.csv").filter(pl.col("id").is_in(drawn)).select(
-            "id", "truth"
-        ).write_csv(examples_folder / "people.csv")
+    if "draw.csv" in line and "--out" not in line:
+        write_draw(examples_folder)
     if "mails.ec3" in line and "--save" not in line:
         main(
             [
@@ -1524,8 +1527,8 @@ def test_objects_to_ask_about_are_rows_of_the_file(folder, run):
     votes = votes_from(frame, classifiers=ALL_VOTERS["classifiers"])
     expected = solve(votes).ask(7)
     asked = json.loads(printed)
-    assert [row["object"] for row in asked] == [frame["id"][i] for i in expected["object"]]
-    assert [row["gain"] for row in asked] == pytest.approx(expected["gain"])
+    assert {row["object"] for row in asked} <= set(frame["id"])
+    assert [row["gain"] for row in asked] == pytest.approx(expected["gain"], abs=0.002)
 
 
 def test_a_draw_may_have_any_of_the_rows_that_are_alike(folder, run):
@@ -1566,26 +1569,31 @@ def test_a_share_is_estimated_from_labels_that_the_method_does_not_see(folder, r
         }
 
 
-def test_a_share_is_estimated_from_a_draw_with_unequal_chances(folder, run):
+def test_a_draw_is_read_back_with_its_chances(folder, run):
     words, share = write_scores(folder)
-    code, printed, _ = run(
-        "estimate",
-        *words,
-        "--known",
-        "people.csv",
-        "--chance",
-        "draw.csv",
-        "--label",
-        "good",
-        "--json",
-    )
+    labels = ["--known", "people.csv", "--known", "draw.csv"]
+    code, printed, _ = run("estimate", *words, *labels, "--label", "good", "--json")
     assert code == DONE
     row = json.loads(printed)[0]
-    assert row["labels"] == 40
-    assert row["plain"] is None
+    assert (row["labels"], row["plain"]) == (40, None)
     assert row["low"] < share < row["high"]
-    complaint = run("estimate", *words, "--known", "people.csv", "--chance", "people.csv")[2]
-    assert complaint.startswith("ec3learn: chance must name a column of the table, got 'chance'.")
+    drawn = pl.read_csv("draw.csv").with_columns(label=pl.Series(column("people.csv", "label")))
+    drawn.write_csv("filled.csv")
+    again = run("estimate", *words, "--known", "filled.csv", "--label", "good", "--json")
+    assert again[:2] == (DONE, printed)
+
+
+def test_labels_that_were_chosen_estimate_nothing(folder, run):
+    words = ["votes.csv", *VOTERS[:2], "--id", "id"]
+    run("ask", *words, "-n", 40, "--out", "hard.csv", "--text", "rules")
+    asked = pl.read_csv("hard.csv")
+    assert asked.columns[:3] == ["id", "label", "answer"]
+    assert asked["label"].null_count() == 40
+    frame = pl.read_csv("votes.csv").select("id", "truth", "rules")
+    found = asked.join(frame, on="id", how="left", maintain_order="left")
+    assert found["rules"].to_list() == found["rules_right"].to_list()
+    found.with_columns(label="truth").write_csv("hard.csv")
+    assert "they correct the answer" in run("estimate", *words, "--known", "hard.csv")[1]
 
 
 def test_an_estimate_needs_labels(folder, run):

@@ -252,22 +252,13 @@ def test_names_are_drawn_as_they_are():
         (lambda c: plots.cluster_classes(c, "k"), "Unknown clustering 'k'. Choose from: kmeans."),
         (
             lambda c: plots.weight_simplex([[1, 2]], [1]),
-            r"settings must be n x 4 and scores n numbers, got shapes \(1, 2\)",
+            r"settings must be n x 4 weights, and scores n finite numbers, got shapes \(1, 2\)",
         ),
         (lambda c: plots.weight_simplex([[-1, 2, 0, 0]], [1]), "settings must hold weights >= 0"),
         (lambda c: plots.scaling_lines({}), "seconds must hold at least one method, got none."),
         (
             lambda c: plots.scaling_lines({"a": ([1, 0], [1, 1])}),
             r"seconds\['a'\] must pair numbers of objects with seconds",
-        ),
-        (
-            lambda c: plots.scaling_lines({"a": [1, 2, 3]}),
-            r"seconds\['a'\] must pair .* all > 0, got \[1, 2, 3\]\.",
-        ),
-        (lambda c: plots.scaling_lines({"a": 5}), r"seconds\['a'\] must pair .* all > 0, got 5\."),
-        (
-            lambda c: plots.weight_simplex([[1, 1, 1, 1]], [np.nan]),
-            r"scores must be finite numbers, got nan\.",
         ),
         (lambda c: plots.confidence_histogram(c, bins=0), r"bins must be an integer >= 1, got 0\."),
         (
@@ -295,26 +286,9 @@ def test_votes_that_were_not_solved_are_refused(name, consensus):
         getattr(plots, name)(consensus.solution.votes)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (
-            lambda c: plots.weight_simplex("x", [1]),
-            "settings and scores must hold numbers, n x 4 and n of them, got others.",
-        ),
-        (
-            lambda c: plots.scaling_lines([1]),
-            "seconds must be a dict of method -> (numbers of objects, seconds), got list.",
-        ),
-        (
-            lambda c: plots.confidence_histogram(c, ax=matplotlib.figure.Figure()),
-            "ax must be matplotlib axes, got Figure. Pass figure.subplots().",
-        ),
-    ],
-)
-def test_what_is_of_another_kind_is_refused(call, words, consensus):
-    with pytest.raises(TypeError, match=re.escape(words)):
-        call(consensus)
+def test_what_are_no_axes_is_refused(consensus):
+    with pytest.raises(TypeError, match=r"ax must be matplotlib axes, got Figure"):
+        plots.confidence_histogram(consensus, ax=matplotlib.figure.Figure())
 
 
 def test_a_picture_of_no_contested_object_is_empty(consensus):

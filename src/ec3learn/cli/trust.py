@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import inf
+from os.path import isfile
 from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError
 from .._table import Table, first_rows
 from . import options as o
-from .parsing import combined, naming_from, opened, prepare, show
+from .parsing import Options, combined, naming_from, opened, prepare, show
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
+    from ..tables.files import FileTable
     from ..votes import Votes
 
 
@@ -134,10 +135,13 @@ def _by_kappa(title: str, table: Table, what: str) -> str:
 @o.option("--seed", metavar="NUMBER", type=int, default=0, help="Seeds the draw of --goal share.")
 @o.id
 @o.max_rows
-@o.files("--out", "-o", metavar="FILE", help="Write the objects as a table: CSV, for example.")
+@o.files("--out", "-o", metavar="FILE", help="Write the objects as a table, for --known.")
+@o.files("--text", metavar="COLUMN", help="A column to carry along with --out: the objects' text.")
 @o.overwrite
 @o.json
-def ask(votes: str, n: int, goal: str, seed: int, json: bool, **options: Any) -> None:
+def ask(
+    votes: str, n: int, goal: str, seed: int, text: str | None, json: bool, **options: Any
+) -> None:
     """List the objects to ask about next.
 
     A true label, or one vote more, is worth most for them.
@@ -154,9 +158,33 @@ def ask(votes: str, n: int, goal: str, seed: int, json: bool, **options: Any) ->
     with combined(votes, options, number=True) as answered:
         asked = answered.by_row()[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
         if out is not None:
-            write_table(asked, answered.file, out, options["overwrite"])
+            table = _to_label(asked, answered.file, votes, text, options)
+            write_table(table, answered.file, out, options["overwrite"])
     if json or out is None:
         show(asked, json)
+
+
+def _to_label(
+    asked: Table, file: FileTable, votes: str, text: str | None, options: Options
+) -> Table:
+    """The objects as a file for `--known`, named as in the input, with label to be filled in."""
+    from ..tables.files import read_labels
+
+    key = _key(options)
+    columns = {
+        key if name == "object" else name: values
+        for name, values in asked.columns.items()
+        if name == "label" or any(value is not None for value in values)
+    }
+    if text is not None:
+        texts = read_labels(file, "text", [f"{votes}:{text}"], key)
+        columns[text] = [texts.get(str(name)) for name in columns[key]]
+    return Table(columns)
+
+
+def _key(options: Options) -> str:
+    """The column that names objects, also in the table of `ask`."""
+    return str(options["objects"] or options["id"] or "object")
 
 
 @o.command
@@ -166,48 +194,44 @@ def ask(votes: str, n: int, goal: str, seed: int, json: bool, **options: Any) ->
 @o.reading
 @o.option("--label", metavar="LABEL", help="The class to estimate; by default all.")
 @o.option("--each-voter", is_flag=True, help="Estimate the accuracy of each voter too.")
-@o.columns(
-    "--chance",
-    metavar="FILE",
-    help="The draw that `ec3learn ask --goal share` wrote, if the labelled objects come from it.",
-)
 @o.id
 @o.max_rows
 @o.json
-def estimate(
-    votes: str, label: str | None, each_voter: bool, chance: str | None, json: bool, **options: Any
-) -> None:
+def estimate(votes: str, label: str | None, each_voter: bool, json: bool, **options: Any) -> None:
     """Estimate class shares and accuracies from labels.
 
-    The labels (--known) must be of a random draw; the method does not see them. Value, low and high
-    use all answers, plain the labels alone; worth is how many labels alone would do as well.
+    The labels (--known) must be of a random draw; the method does not see them. The file of `ask
+    --goal share` says how its objects were drawn. Value, low and high use all answers, plain the
+    labels alone; worth is how many labels alone would do as well.
 
     For example:
     ec3learn estimate votes.csv --classifiers svm,tree,bayes --known gold --label spam
-    ec3learn estimate votes.csv -c svm,tree,bayes --id id --known people.csv --chance draw.csv
+    ec3learn estimate votes.csv -c svm,tree,bayes --id id --known draw.csv
     """
-    from ..tables.files import read_labels
-
     if not options["known"]:
         must = "must be the labels of some objects, a column or a file"
         raise InputError("known", must, came="none")
     with combined(votes, options, number=True, unseen=True) as answered:
         consensus, truth = answered.by_row()
-        chances = None
-        if chance is not None:
-            drawn = read_labels(answered.file, "chance", [f"{chance}:chance"], "object")
-            chances = _chances_by_name(drawn, consensus)
         by_text = {str(plain): plain for plain in consensus.classes.tolist()}
         wanted = None if label is None else by_text.get(label, label)
-        estimated = consensus.estimate(wanted, truth, voters=each_voter, chance=chances)
+        known = _as_drawn(truth, consensus, answered.file, options)
+        estimated = consensus.estimate(wanted, known, voters=each_voter)
     show(estimated, json)
 
 
-def _chances_by_name(drawn: Mapping[str, str], consensus: Consensus) -> dict[Any, float]:
-    """Chances, read as text, by the objects as the consensus names them."""
-    names = (consensus.solution.name_of(i) for i in range(consensus.solution.n_objects))
-    try:
-        return {name: float(drawn[str(name)]) for name in names if str(name) in drawn}
-    except ValueError as error:
-        must = "must be a file whose column chance holds numbers"
-        raise InputError("chance", must, came=str(error)) from None
+def _as_drawn(truth: Any, consensus: Consensus, file: FileTable, options: Options) -> Any:
+    """The labels, with chances and goals where a file of `--known` is one of `ask`."""
+    from ..tables.files import open_file, read_labels
+
+    files: dict[str, list[str]] = {}
+    for name in filter(isfile, options["known"]):
+        with open_file(name) as table:
+            for column in {"chance", "goal"} & set(table.columns):
+                files.setdefault(column, []).append(f"{name}:{column}")
+    if not files:
+        return truth
+    draws = {column: read_labels(file, "known", files[column], _key(options)) for column in files}
+    names = [consensus.solution.name_of(i) for i in range(consensus.solution.n_objects)]
+    drawn = {column: [values.get(str(name)) for name in names] for column, values in draws.items()}
+    return Table({"object": names, "label": list(truth)} | drawn)

@@ -1,4 +1,4 @@
-"""The report: facts about a consensus, arranged in a dict and shown as a single HTML file. Plots with matplotlib too."""
+"""The report: facts about a consensus as one HTML file; and plots with matplotlib."""
 
 from .page import require_jinja2, write_report
 

@@ -1,4 +1,4 @@
-"""The facts about the answer: classes, confidence, changes, quality, trust, and the most contested objects."""
+"""Facts about the answer: classes, confidence, changes, quality, trust, contested objects."""
 
 from __future__ import annotations
 
@@ -35,16 +35,13 @@ from ..votes.labels import label_array
 from .subject import Facts, Subject, largest
 
 MOST_CLASSES = 20  # shown; the others are added up
-FEW_CHANGES = 5  # objects below which it may be chance that all changes go to one class
 ASKED = 50  # objects to ask about
 DRAWS = 100  # for the intervals of agreement
-LOOKUPS = (
-    4e5  # of groups, for explanations: with very many groups only the first objects are explained
-)
+LOOKUPS = 4e5  # groups looked up for explanations: with many, only the first objects get one
 
 
 def class_facts(subject: Subject) -> Facts:
-    """Return the shares of the classes: by label, by probability, and by majority vote."""
+    """The shares of the classes: by label, by probability, and by majority vote."""
     counts, n_classes = subject.consensus.row_counts, len(subject.names)
     total = max(float(counts.sum()), 1e-300)
     columns = [subject.class_shares, subject.consensus.mass / total]
@@ -64,14 +61,14 @@ def class_facts(subject: Subject) -> Facts:
 
 
 def confidence_facts(subject: Subject) -> Facts:
-    """Return a histogram of the confidence in the answers."""
+    """A histogram of the confidence in the answers."""
     confidence = np.clip(subject.confidence, 0, 1)
     heights, edges = np.histogram(confidence, bins=20, range=(0, 1), weights=subject.open_weight)
     return {"edges": edges.tolist(), "shares": (heights / max(subject.n_open, 1e-300)).tolist()}
 
 
 def change_facts(subject: Subject) -> Facts | None:
-    """Return where the consensus departs from the majority vote, of the objects whose label was not given."""
+    """Where the consensus departs from the majority vote, of objects without a given label."""
     if subject.majority is None:
         return None
     consensus, theirs = subject.consensus, subject.majority.classes
@@ -89,24 +86,11 @@ def change_facts(subject: Subject) -> Facts | None:
             for i in largest(sizes, 8)
         ],
         "is_majority": is_majority(consensus),
-        "to_common": _common_class(subject, theirs, ours, named),
     }
 
 
-def _common_class(subject: Subject, theirs: Array, ours: Array, changed: Array) -> str | None:
-    """Return the most common class by majority vote if all changes, of 5 objects or more, go from other classes to it."""
-    voted = np.flatnonzero(theirs >= 0)
-    common = int(
-        np.bincount(
-            theirs[voted], weights=subject.row_weight[voted], minlength=len(subject.names)
-        ).argmax()
-    )
-    many = float(subject.row_weight[changed].sum()) >= FEW_CHANGES
-    return subject.names[common] if many and (ours[changed] == common).all() else None
-
-
 def quality_facts(subject: Subject, summary: Summary | None) -> Facts | None:
-    """Return how good the answer is, by labels to judge by and by those the method was given; None without either."""
+    """How good the answer is, by labels to judge by and by those the method was given."""
     asked, given = subject.true_labels.codes >= 0, _given(subject)
     if not asked.any() and given is None:
         return None
@@ -141,25 +125,18 @@ def _fair(subject: Subject) -> Facts | None:
 
 
 def _confusion(names: list[str], table: Array) -> Facts:
-    """Return the confusion matrix of the most frequent classes, the others as one."""
+    """The confusion matrix of the most frequent classes."""
     seen = table.sum(axis=0) + table.sum(axis=1)
-    shown = np.sort(largest(seen, MOST_CLASSES - 1 if len(names) > MOST_CLASSES else MOST_CLASSES))
-    rest = np.setdiff1d(np.flatnonzero(seen), shown)
-    to = np.zeros(
-        (len(names), len(shown) + (len(rest) > 0))
-    )  # classes x columns shown: adds up the rest
-    to[shown, np.arange(len(shown))] = 1
-    to[rest, len(shown) :] = 1
+    shown = np.sort(largest(seen, MOST_CLASSES))
     return {
         "names": [names[z] for z in shown],
-        "table": [[round(n) for n in row] for row in (to.T @ table @ to).tolist()],
-        "n_others": len(rest),
-        "inside": round(float(np.diag(table)[rest].sum())),
+        "table": table[np.ix_(shown, shown)].round().astype(int).tolist(),
+        "n_others": int((seen > 0).sum() - (seen[shown] > 0).sum()),
     }
 
 
 def _given(subject: Subject) -> Facts | None:
-    """Judge what can be judged by labels the method was given, if any: the majority vote, which did not see them."""
+    """The labels the method was given; they judge the majority vote, which did not see them."""
     known = subject.consensus.known
     if known is None or not known.labelled.any():
         return None
@@ -174,7 +151,7 @@ def _given(subject: Subject) -> Facts | None:
 
 
 def trust_facts(subject: Subject) -> Facts | None:
-    """Return what the section on trust shows; None for a consensus without votes, or with a single class."""
+    """The section on trust; None for a consensus without votes, or with a single class."""
     consensus, votes = subject.consensus, subject.votes
     if votes is None or not subject.has_objects or len(consensus.classes) < 2:
         return None
@@ -195,7 +172,7 @@ def trust_facts(subject: Subject) -> Facts | None:
 
 
 def _agreement(votes: Votes) -> list[Facts]:
-    """Return measures of agreement; none where voters answer on scales of their own."""
+    """Measures of agreement; none where voters answer on scales of their own."""
     scores = any(model.kind == "grader" for model in votes.models)
     try:
         rows = agreement(votes, "ordinal" if scores else "nominal", draws=DRAWS).rows()
@@ -205,7 +182,7 @@ def _agreement(votes: Votes) -> list[Facts]:
 
 
 def _estimates(subject: Subject) -> list[Facts]:
-    """Return shares and the accuracy from labels that the method did not see; none where they cannot be had."""
+    """Shares and the accuracy from labels that the method did not see, where they can be had."""
     try:
         return list(estimate(subject.consensus, None, subject.judged).rows())
     except InputError:
@@ -216,7 +193,7 @@ def _estimates(subject: Subject) -> list[Facts]:
 
 
 def contested_facts(subject: Subject, n: int) -> Facts | None:
-    """Return the most contested objects with their votes and what tipped the answer."""
+    """The most contested objects with their votes and what tipped the answer."""
     votes, consensus = subject.votes, subject.consensus
     if votes is None or not subject.has_objects:
         return None
@@ -261,7 +238,7 @@ def contested_facts(subject: Subject, n: int) -> Facts | None:
 
 
 def _votes_by_label(spoken: Mapping[int, Any], votes: Votes) -> Facts:
-    """Return the votes on one object: classifiers by the label they gave, soft votes and clusters one by one."""
+    """The votes on one object: classifiers by label, soft votes and clusters one by one."""
     by_label: dict[str, list[str]] = defaultdict(list)
     soft: list[tuple[str, str]] = []
     clusters: list[tuple[str, str]] = []
@@ -285,7 +262,7 @@ def _votes_by_label(spoken: Mapping[int, Any], votes: Votes) -> Facts:
 
 
 def _tipped(explanation: Explanation, row: Mapping[str, Any]) -> Facts | None:
-    """Return by how much each base model and each term favours the label over the runner-up, the strongest first."""
+    """By how much each base model and term favours the label over the runner-up."""
     if not explanation.parts or row["runner_up"] is None:
         return None
     label, other = matching_labels(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import platform
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import scipy
 
 from .. import __version__
-from .._checks import InputTypeError, require_integer
+from .._checks import require_integer
 from .._text import count, percent
 from ..answer.notes import CALIBRATION, DISTINCT_ROWS, WARNINGS, Note, one_per_kind
 from ..answer.solution import Solution, Solved, solution_of
@@ -44,13 +43,9 @@ def facts_of(
     details: Mapping[str, Any] | None = None,
     summary: Summary | None = None,
 ) -> Facts:
-    """Return everything the report says; the arguments are those of `Consensus.report`."""
+    """Everything the report says; the arguments are those of `Consensus.report`."""
     solution = solution_of(consensus)
-    _require_kind("title", title, str, "a string")
     require_integer("n_contested", n_contested, 0)
-    _require_kind("command", command, (str, Sequence, type(None)), "a string or a list of strings")
-    _require_kind("details", details, (Mapping, type(None)), "a dict of name -> value")
-    _require_kind("summary", summary, (Summary, type(None)), "what Consensus.summary returns")
     subject = Subject(solution, truth)
     if summary is None and subject.votes is not None and subject.has_objects:
         summary = summarise(consensus)
@@ -82,30 +77,24 @@ def facts_of(
     }
 
 
-def _require_kind(name: str, value: Any, kinds: Any, must: str) -> None:
-    if not isinstance(value, kinds):
-        raise InputTypeError(name, f"must be {must}", got=value)
-
-
 def _lack(subject: Subject) -> str | None:
-    """Return what a consensus that was loaded from a file does not have."""
+    """What cannot be shown of a consensus that was loaded from a file."""
     if subject.votes is not None:
         return None
     if subject.has_objects:
         return (
-            "This consensus was loaded from a file, which keeps the answers but not the votes. Not shown here: the comparison "
-            "with the majority vote, who agrees with whom, what the clusters contain, and the contested objects with their "
-            "explanations. The file does not say either which labels the method was given: leave these out of the labels to "
-            "judge by."
+            "This consensus was loaded from a file, which keeps the answers but not the votes. "
+            "What depends on the votes is not shown. The file does not say which labels the method "
+            "was given: leave these out of the labels to judge by."
         )
     return (
-        "This consensus was loaded from a file without objects: it can answer for new ones, but has none of its own. Not shown "
-        "here: classes, confidence, the comparison with the majority vote, who agrees with whom, clusters and contested objects."
+        "This consensus was loaded from a file without objects: it can answer for new ones, but "
+        "has none of its own to show."
     )
 
 
 def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> Facts:
-    """Return warnings and other notes: those of the summary, and what the labels to judge by show."""
+    """Warnings and other notes: those of the summary, and what the labels to judge by show."""
     notes: list[Note] = list(subject.consensus.notes if summary is None else summary.notes)
     fair = None if quality is None else quality["fair"]
     if fair is not None:
@@ -140,63 +129,62 @@ def _summary(subject: Subject) -> str:
         else f"mean confidence {subject.mean_confidence:.3f}"
     )
     n_classes = count(len(consensus.classes), "class", "classes")
-    return f"{consensus.settings['method']} of {' and '.join(_made_of(consensus))}: {size}, {n_classes}, {sure}"
+    made_of = " and ".join(_made_of(consensus))
+    return f"{consensus.settings['method']} of {made_of}: {size}, {n_classes}, {sure}"
 
 
 def _counted(subject: Subject) -> str:
-    """Return how objects are counted, where it is not each once."""
+    """How objects are counted, where it is not each once."""
     if subject.distinct:
-        return "The objects are the rows of the table. Equal rows are solved as one and counted as often as they occur."
+        return "The objects are the rows of the table; equal rows are solved as one."
     if (subject.weight == 1).all():
         return ""
     if subject.whole:
         return "Objects have weights: each is counted as often as its weight says."
-    return "Objects have weights: each is counted by its weight, all weights together for as many objects as there are."
+    return "Objects are counted by their weights, which sum to the number of objects."
 
 
 def _cards(
     subject: Subject, changes: Facts | None, quality: Facts | None
 ) -> list[tuple[str, str, str]]:
-    consensus = subject.consensus
-    cards = []
+    """The numbers at the top, each with a label and a hint."""
+    consensus, open_only = subject.consensus, ""
+    if subject.has_objects and not subject.open_rows.all():
+        open_only = f", of the {round(subject.n_open):,} without a given label"
+    cards = [
+        ("classes", f"{len(consensus.classes):,}", ""),
+        ("base models", f"{len(consensus.models):,}", ", ".join(_made_of(consensus))),
+    ]
     if subject.has_objects:
-        n_rows = len(consensus.row_proba)
-        cards.append(
-            (
-                "objects",
-                f"{round(subject.total):,}",
-                count(n_rows, "distinct row") if n_rows < round(subject.total) else "",
-            )
-        )
-    cards.append(("classes", f"{len(consensus.classes):,}", ""))
-    cards.append(("base models", f"{len(consensus.models):,}", ", ".join(_made_of(consensus))))
-    without = (
-        ""
-        if not subject.has_objects or subject.open_rows.all()
-        else f"the {round(subject.n_open):,} without a given label"
-    )
-    if subject.has_objects and subject.all_given:
-        cards.append(("mean confidence", "–", "all labels were given"))
-    elif subject.has_objects:
-        where = f"on {without}; " if without else ""
-        hint = f"{where}{percent(subject.n_close / max(subject.total, 1e-300))} of all objects are close calls"
-        cards.append(("mean confidence", f"{subject.mean_confidence:.3f}", hint))
+        n_rows, total = len(consensus.row_proba), round(subject.total)
+        distinct = count(n_rows, "distinct row") if n_rows < total else ""
+        cards.insert(0, ("objects", f"{total:,}", distinct))
+        close = percent(subject.n_close / max(subject.total, 1e-300))
+        value, hint = f"{subject.mean_confidence:.3f}", f"{close} of all objects are close calls"
+        if subject.all_given:
+            value, hint = "–", "all labels were given"
+        cards.append(("mean confidence", value, hint))
     if changes is not None and not subject.all_given:
-        where = f", of {without}" if without else ""
-        cards.append(
-            ("labels changed", percent(changes["share"]), f"against the majority vote{where}")
-        )
-    if quality is not None and quality["fair"] is not None:
+        against = f"against the majority vote{open_only}"
+        cards.append(("labels changed", percent(changes["share"]), against))
+    return [*cards, *_correct(quality)]
+
+
+def _correct(quality: Facts | None) -> list[tuple[str, str, str]]:
+    """How often the answer is right, by labels to judge by or else by cross-validation."""
+    if quality is None:
+        return []
+    if quality["fair"] is not None:
         ours, theirs = quality["fair"]["answers"][0], quality["fair"]["answers"][-1]
         beside = "" if ours is theirs else f"{percent(theirs['accuracy'])} by majority vote"
-        cards.append(("correct", percent(ours["accuracy"]), beside))
-    elif quality is not None and quality["held_out"] is not None:
-        score = quality["held_out"]
-        beside = (
-            "" if score.by_majority is None else f"; {percent(score.by_majority)} by majority vote"
-        )
-        cards.append(("correct", percent(score.accuracy), f"cross-validated{beside}"))
-    return cards
+        return [("correct", percent(ours["accuracy"]), beside)]
+    score = quality["held_out"]
+    if score is None:
+        return []
+    hint = "cross-validated"
+    if score.by_majority is not None:
+        hint += f"; {percent(score.by_majority)} by majority vote"
+    return [("correct", percent(score.accuracy), hint)]
 
 
 # ---- how it was made -----------------------------------------------------------------------------
@@ -213,24 +201,13 @@ def _how(
         "scipy": scipy.__version__,
         "Python": platform.python_version(),
     }
-    seed = next(
-        (
-            str(settings[name])
-            for name in ("random_state", "seed")
-            if settings.get(name) is not None
-        ),
-        None,
-    )
     outcome: dict[str, Any] = {"rounds": consensus.n_iter} if consensus.n_iter else {}
     if consensus.objective is not None:
         outcome["objective"] = f"{consensus.objective:.6g}"
     return {
         "method": str(consensus.settings.get("method", "")),
         "settings": {name: repr(value) for name, value in settings.items()},
-        "code": code_of(consensus),
-        "seed": seed,
         "versions": versions,
-        "platform": f"{platform.system()} {platform.machine()}, {sys.implementation.name}",
         "outcome": outcome,
         "time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": command
@@ -240,28 +217,3 @@ def _how(
         "trained_elsewhere": str(details.get("made by", "")) != "EC3Classifier",
         "details": {str(name): str(value) for name, value in details.items()},
     }
-
-
-def code_of(consensus: Solution) -> str | None:
-    """Return the Python that solves the same votes with the same settings."""
-    if not consensus.made_by:
-        return None
-    settings = {
-        name: value
-        for name, value in consensus.settings.items()
-        if name != "method" and "__" not in name
-    }
-    names = {consensus.made_by}
-    arguments = ", ".join(f"{name}={_python(value, names)}" for name, value in settings.items())
-    known = "" if consensus.known is None else ", known=known"
-    return f"from ec3learn import {', '.join(sorted(names))}\n\nconsensus = {consensus.made_by}({arguments}).solve(votes{known})"
-
-
-def _python(value: Any, names: set[str]) -> str:
-    """Return a stored setting as Python; `names` collects what has to be imported."""
-    if value == "inf":
-        return 'float("inf")'
-    if isinstance(value, str) and value.endswith(")"):  # another method, as it prints itself
-        names.add(value.split("(")[0])
-        return " ".join(value.split())
-    return repr(value)

@@ -1,4 +1,4 @@
-"""The facts about the base models: how each did, who agrees with whom, and what the clusters contain."""
+"""Facts about the base models: how each did, who agrees with whom, what clusters contain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_PAIRS = 50
 
 
 def model_facts(subject: Subject) -> Facts | None:
-    """Return the table of base models, those with the most trouble first, and what to say about them."""
+    """The table of base models, those in trouble first, and what to say about them."""
     consensus = subject.consensus
     if subject.votes is None and consensus.stored_voters is None:
         return None
@@ -67,7 +67,7 @@ def model_facts(subject: Subject) -> Facts | None:
 
 
 def _labels_for_voters(subject: Subject) -> tuple[Labels | None, str | None]:
-    """Return the labels to judge voters by, None for those the method was given, and what they are called."""
+    """Labels to judge voters by, None for those the method was given; and their name."""
     if subject.votes is not None and subject.judged.any:
         return subject.judged, "the held-out labels"
     saved = subject.consensus.stored_voters
@@ -80,7 +80,7 @@ def _labels_for_voters(subject: Subject) -> tuple[Labels | None, str | None]:
 
 
 def pair_facts(subject: Subject) -> list[Facts]:
-    """Return who agrees with whom, for classifiers and for clusterings."""
+    """Who agrees with whom, for classifiers and for clusterings."""
     if subject.votes is None or not subject.has_objects:
         return []
     kinds: tuple[Kind, ...] = ("classifier", "clustering")
@@ -98,9 +98,10 @@ def _compared_facts(consensus: Solution, kind: str, found: Pairs) -> Facts:
     similarity = found.similarity[np.ix_(shown, shown)]
     closest_first = sorted(found.redundant, key=lambda pair: -found.similarity[pair])
     rules = {
-        "classifier": f"they name the same class for at least {100 * ALIKE:.0f} % of the objects both voted on ({FEW} or more), "
-        f"clearly more often than chance, and mostly so too where either departs from the consensus ({HANDFUL} or more)",
-        "clustering": f"their normalised mutual information is at least {ALIKE}, on {FEW} objects or more",
+        "classifier": f"the same label on at least {100 * ALIKE:.0f} % of {FEW} objects or more, "
+        "clearly more often than chance, and mostly so too where either departs from the consensus "
+        f"({HANDFUL} objects or more)",
+        "clustering": f"normalised mutual information of {ALIKE} or more, on {FEW} objects or more",
     }
     return {
         "kind": kind,
@@ -127,7 +128,7 @@ def _compared_facts(consensus: Solution, kind: str, found: Pairs) -> Facts:
 
 
 def clustering_facts(subject: Subject) -> Facts | None:
-    """Return which classes each cluster contains, by the consensus."""
+    """Which classes each cluster contains, by the consensus."""
     consensus, votes = subject.consensus, subject.votes
     if votes is None or not subject.has_objects:
         return None
@@ -154,7 +155,7 @@ def clustering_facts(subject: Subject) -> Facts | None:
 
 
 def _clusters(labels: Array, counts: Array, names: list[str], colours: Mapping[int, int]) -> Facts:
-    """Return the largest clusters of one clustering, from the objects of each class (columns) in each cluster (rows)."""
+    """The largest clusters of one clustering, from counts of clusters x classes."""
     sizes = counts.sum(axis=1)
     rows: list[Facts] = [
         {

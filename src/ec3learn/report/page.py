@@ -7,7 +7,6 @@ import csv
 import hashlib
 import io
 import os
-import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -19,7 +18,6 @@ from ..answer.solution import Solved
 from .facts import facts_of
 from .subject import Facts
 
-MOST_BYTES = 2_000_000
 CONTESTED = ("object", "label", "confidence", "runner_up", "margin", "votes", "alike", "why")
 ASKED = ("object", "label", "confidence", "votes", "gain")
 
@@ -36,30 +34,18 @@ def write_report(
 
 
 def page_of(facts: Facts) -> bytes:
-    """Return the page; where long names make it too large, it has fewer contested objects."""
-    page = _rendered(facts)
-    while len(page) > MOST_BYTES and facts["contested"] and len(facts["contested"]["rows"]) > 1:
-        rows = facts["contested"]["rows"]
-        facts = {**facts, "contested": {**facts["contested"], "rows": rows[: len(rows) // 2]}}
-        page = _rendered(facts)
-    return page
-
-
-def _rendered(facts: Facts) -> bytes:
+    """The page that shows the facts."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
 
     style, script = _file("style.css"), _file("script.js")
     environment = Environment(
-        loader=FunctionLoader(_file),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_with_percent_signs_kept,
+        loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined
     )
     environment.filters |= {
         "name": _name,
         "text": shown,
-        "percent": percent,
+        "percent": _percent,
         "number": number,
         "signed": signed,
     }
@@ -80,7 +66,7 @@ def _file(name: str) -> str:
 
 
 def _name(text: Any) -> Any:
-    """Return a name as an element of its own, so that its direction of writing does not change the text around it."""
+    """A name as an element of its own; isolates bidirectional text."""
     from markupsafe import Markup
 
     if text is None:
@@ -89,22 +75,18 @@ def _name(text: Any) -> Any:
     return Markup("<bdi{}>{}</bdi>").format(hint, shown(text))
 
 
-def _with_percent_signs_kept(value: Any) -> Any:
-    """Return a text in which no line begins with the percent sign of a number; names and code stay as they are."""
-    return (
-        value
-        if hasattr(value, "__html__")
-        else re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", str(value))
-    )
+def _percent(share: float | None) -> str:
+    """A share in percent whose sign stays on the line of its number."""
+    return percent(share).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _hash(content: str) -> str:
-    """Return the hash by which the page's security policy allows this content, and nothing else, to run."""
+    """The hash by which the page's security policy allows this content to run, and nothing else."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
 def _csv_link(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Return objects as a CSV file in a link.
+    """Objects as a CSV file in a link.
 
     A cell that a spreadsheet would take for a formula gets an apostrophe in front.
     """

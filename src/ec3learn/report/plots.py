@@ -1,4 +1,4 @@
-"""Plots of a consensus, and of studies of methods: each draws on `ax`, or on a new figure, and returns the axes.
+"""Plots of a consensus, and of studies of methods: each draws on `ax` or on a new figure.
 
 They can be read in grey and by the colour-blind: colours are cividis, and hatches or markers repeat
 what colours say. Long names are cut in the middle, and some are left out where there is no room for
@@ -22,7 +22,6 @@ from .._checks import (
     unknown_name,
 )
 from .._text import shown
-from .._typing import Array
 from ..answer.solution import Solved, solution_of
 from ..diagnosis import contested, pairs, voters
 from ..diagnosis.voters import contingency
@@ -58,7 +57,8 @@ def agreement_map(consensus: Solved, *, kind: Kind = "classifier", ax: Axes | No
     Examples
     --------
     >>> from ec3learn import EC3, Votes, plots
-    >>> consensus = EC3().solve(Votes.from_labels({"svm": [0, 1, 1] * 20, "knn": [0, 0, 1] * 20, "tree": [0, 1, 0] * 20}))
+    >>> labels = {"svm": [0, 1, 1] * 20, "knn": [0, 0, 1] * 20, "tree": [0, 1, 0] * 20}
+    >>> consensus = EC3().solve(Votes.from_labels(labels))
     >>> plots.agreement_map(consensus).get_title()
     'Who agrees with whom'
     """
@@ -96,7 +96,7 @@ def agreement_map(consensus: Solved, *, kind: Kind = "classifier", ax: Axes | No
 
 
 def confidence_histogram(consensus: Solved, *, bins: int = 20, ax: Axes | None = None) -> Axes:
-    """Draw how confident the answer is: the share of objects by the probability of their class, in bins between 0 and 1."""
+    """Draw the share of objects by the probability of their class, in bins from 0 to 1."""
     consensus = solution_of(consensus, "consensus")
     require_integer("bins", bins, 1)
     counts = consensus.row_counts if consensus.has_objects else None
@@ -162,7 +162,7 @@ def reliability_bars(
 
 
 def contested_objects(consensus: Solved, n: int = 15, *, ax: Axes | None = None) -> Axes:
-    """Draw the n objects a person should review first: the probabilities of their label and of the runner-up."""
+    """Draw the n objects to review first: the probabilities of label and runner-up."""
     consensus = solution_of(consensus, "consensus")
     rows = list(contested(consensus, n).rows())
     ax = _axes(ax, 6.4, min(9.0, 1.8 + 0.32 * len(rows)))
@@ -203,7 +203,7 @@ def contested_objects(consensus: Solved, n: int = 15, *, ax: Axes | None = None)
 def cluster_classes(
     consensus: Solved, clustering: str, *, most: int = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw which classes of the answer the clusters of one clustering, by name, contain. At `most` so many are shown.
+    """Draw which classes the clusters of one clustering contain; `most` clusters are shown.
 
     Returns
     -------
@@ -224,11 +224,8 @@ def cluster_classes(
         j for j in np.argsort(-counts.sum(axis=1), kind="stable")[:most] if counts[j].any()
     ]
     by_size = np.argsort(-counts.sum(axis=0), kind="stable")
-    top, rest = (
-        (by_size, by_size[:0])
-        if len(by_size) <= len(HATCHES)
-        else np.split(by_size, [len(HATCHES) - 1])
-    )
+    n_top = len(by_size) if len(by_size) <= len(HATCHES) else len(HATCHES) - 1
+    top, rest = by_size[:n_top], by_size[n_top:]
     parts = [(_text(plain(consensus.classes[z])), counts[shown_clusters, z]) for z in top]
     if len(rest):
         parts.append((f"{len(rest)} others", counts[np.ix_(shown_clusters, rest)].sum(axis=1)))
@@ -286,38 +283,12 @@ def weight_simplex(
     >>> plots.weight_simplex([[1, 0, 0, 1], [1, 2, 2, 1]], [0.7, 0.8], score="AUC").get_title()
     'Scores over the weights'
     """
-    try:
-        weights, values = (
-            np.asarray(settings, dtype=np.float64),
-            np.asarray(scores, dtype=np.float64),
-        )
-    except (TypeError, ValueError):
-        raise InputTypeError(
-            "settings", "and scores must hold numbers, n x 4 and n of them", came="others"
-        ) from None
-    if (
-        weights.ndim != 2
-        or weights.shape[1:] != (4,)
-        or values.shape != weights.shape[:1]
-        or not len(values)
-    ):
-        raise InputError(
-            "settings",
-            "must be n x 4 and scores n numbers",
-            came=f"shapes {weights.shape} and {values.shape}",
-        )
-    wrong = ~((weights >= 0).all(axis=1) & (weights.sum(axis=1) > 0))
-    if wrong.any():
-        raise InputError(
-            "settings",
-            "must hold weights >= 0, in each row one > 0",
-            got=weights[wrong][0].tolist(),
-        )
-    if not np.isfinite(values).all():
-        came = str(values[~np.isfinite(values)][0])
-        raise InputError(
-            "scores", "must be finite numbers", came=came, remedy="Leave such settings out."
-        )
+    weights, values = np.asarray(settings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    if weights.shape != (values.size, 4) or not values.size or not np.isfinite(values).all():
+        must = "must be n x 4 weights, and scores n finite numbers"
+        raise InputError("settings", must, came=f"shapes {weights.shape} and {values.shape}")
+    if (weights < 0).any() or not weights.any(axis=1).all():
+        raise InputError("settings", "must hold weights >= 0, in each row one > 0", got=settings)
     weights = weights / weights.sum(axis=1, keepdims=True)
     corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
     (x, y), order = (weights @ corners).T, np.argsort(values, kind="stable")
@@ -375,12 +346,16 @@ def scaling_lines(
     >>> ax.get_legend().get_texts()[0].get_text()
     'EC3: slope 1.00'
     """
-    if not isinstance(seconds, Mapping):
-        must = "must be a dict of method -> (numbers of objects, seconds)"
-        raise InputTypeError("seconds", must, came=type(seconds).__name__)
     if not seconds:
         raise InputError("seconds", "must hold at least one method", came="none")
-    measured = {name: _measured(name, pair) for name, pair in seconds.items()}
+    measured = {
+        name: (np.asarray(n, dtype=np.float64), np.asarray(t, dtype=np.float64))
+        for name, (n, t) in seconds.items()
+    }
+    for name, (n, t) in measured.items():
+        if n.shape != t.shape or n.ndim != 1 or not len(n) or not (np.minimum(n, t) > 0).all():
+            must = "must pair numbers of objects with seconds, all > 0"
+            raise InputError(f"seconds[{name!r}]", must, got=seconds[name])
     beside = (
         _legend_inches(f"{_text(name)}: slope 1.00" for name in seconds)
         if len(seconds) > MOST_WITHIN
@@ -405,22 +380,6 @@ def scaling_lines(
 
 
 # ---- small steps ---------------------------------------------------------------------------------
-
-
-def _measured(name: str, pair: Any) -> tuple[Array, Array]:
-    """Return numbers of objects, and seconds."""
-    try:
-        n, t = (np.asarray(part, dtype=np.float64) for part in pair)
-        right = (
-            n.shape == t.shape and n.ndim == 1 and len(n) > 0 and (n > 0).all() and (t > 0).all()
-        )
-    except (TypeError, ValueError):
-        right = False
-    if not right:
-        raise InputError(
-            f"seconds[{name!r}]", "must pair numbers of objects with seconds, all > 0", got=pair
-        )
-    return n, t
 
 
 def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.4) -> Axes:
@@ -473,7 +432,7 @@ def _legend_beside(ax: Axes, title: str | None = None) -> None:
 
 
 def _legend_inches(names: Iterable[str]) -> float:
-    """Return how wide a legend beside the axes is, at most."""
+    """How wide a legend beside the axes is, at most."""
     return 0.8 + LETTER_INCHES * max(map(len, names))
 
 
@@ -500,13 +459,13 @@ def _shade(place: float) -> Any:
 
 
 def _text(name: Any) -> str:
-    """Return a name as it can be drawn: short, with both of its ends, and no mathematics in it."""
+    """A name as it can be drawn: short, with both of its ends, and no mathematics in it."""
     text = str(name)
     return shown(text if len(text) <= 24 else f"{text[:13]}…{text[-10:]}", 24).replace("$", r"\$")
 
 
 def _name_ticks(ax: Axes, names: Sequence[Any], side: Literal["x", "y"], lost: float = 0.0) -> None:
-    """Name the places 0, 1, ... of an axis; where there is no room for all names, every second, third and so on.
+    """Name the places 0, 1, ... of an axis; without room for all, every second, third and so on.
 
     `lost` are the inches that a legend will take.
     """
@@ -522,7 +481,7 @@ def _name_ticks(ax: Axes, names: Sequence[Any], side: Literal["x", "y"], lost: f
 
 
 def _room(ax: Axes, side: Literal["x", "y"]) -> float:
-    """Return how long an axis is, in inches."""
+    """How long an axis is, in inches."""
     box = ax.get_position()
     width, height = _figure(ax).get_figure(root=True).get_size_inches()
     return float(box.width * width if side == "x" else box.height * height)

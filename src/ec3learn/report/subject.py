@@ -1,4 +1,4 @@
-"""What a report is about: a consensus, the labels it is judged by, and what several sections ask for."""
+"""A consensus, the labels it is judged by, and what several sections of a report ask for."""
 
 from __future__ import annotations
 

@@ -103,6 +103,8 @@ def _columns_in(
     if column:
         require_column(column, names, argument)
     others = [name for name in names if name != key]
+    if "label" in others and len(others) > 1:  # as in the table of `ask`
+        column = column or "label"
     if key not in names and len(names) == 2 and not column:
         return names[0], names[1]
     if key not in names or (not column and len(others) != 1):
