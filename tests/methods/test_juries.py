@@ -321,7 +321,7 @@ def test_a_clustering_beside_coins_is_a_voter_whose_labels_have_no_names():
 def test_a_grader_without_weight_is_as_good_as_absent():
     votes, _ = graded(n=100)
     noise = np.random.default_rng(0).integers(10, size=100)
-    more = votes.add({f"noise{i}": noise for i in range(2)}, scale=range(10), weights=[0, 0, 0])
+    more = votes.add({f"noise{i}": noise for i in range(2)}, scale=range(10), weights=[0, 0])
     assert_allclose(Panel().solve(more).proba, Panel().solve(votes).proba, rtol=0, atol=1e-9)
 
 

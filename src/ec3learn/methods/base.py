@@ -339,21 +339,16 @@ def require_few_groups(n_groups: int) -> None:
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as JSON can hold them."""
-    plain: dict[str, Any] = {}
-    for name, value in parameters.items():
-        if isinstance(value, np.ndarray):
-            value = value.tolist()
-        if isinstance(value, Mapping):
-            value = {str(key): float(number) for key, number in value.items()}
-        if isinstance(value, (list, tuple)):
-            value = [plain_parameters({"": item})[""] for item in value]
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, float) and np.isinf(value):
-            value = "inf"  # JSON has no infinity
-        plain[name] = (
-            value
-            if value is None or isinstance(value, (str, bool, int, float, list, dict))
-            else str(value)
-        )
-    return plain
+    return {name: _plain(value) for name, value in parameters.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): float(number) for key, number in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and np.isinf(value):
+        return "inf"  # JSON has no infinity
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
