@@ -215,7 +215,7 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
         gain = chance_wrong(outcome)[row_of] / _place_in_row(row_of) ** DISCOUNT
         if goal == "vote":
             gain = gain / np.maximum(cast[row_of], 1.0) ** DISCOUNT
-        best = np.argsort(-gain, kind="stable")[:n]
+        best = np.argsort(-gain.round(12), kind="stable")[:n]
         chosen, gains = candidates[best], gain[best]
     rows, nothing = chosen if outcome.index is None else outcome.index[chosen], [None] * len(chosen)
     labels = [plain(label) for label in outcome.classes]

@@ -66,7 +66,8 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         return 0.0
     chosen, counts = sample_rows(votes.counts, SAMPLE)
     rows = whole_votes(only_rows(replace(unweighted(votes), prior=None), chosen))
-    rows = replace(rows, sample_weight=counts, counts=counts)
+    rows = _in_order(replace(rows, counts=counts))
+    rows = replace(rows, sample_weight=rows.counts)
     if not entries(rows).nnz:
         return 0.0  # all votes are tied
     rng, voters = np.random.default_rng(0), erring_voters(votes)
@@ -129,6 +130,16 @@ def whole_votes(votes: Votes) -> Votes:
     return replace(
         votes, stores=Stores(sparse=entries_of_votes(row[whole], group[whole], matrix.shape))
     )
+
+
+def _in_order(votes: Votes) -> Votes:
+    """The same rows in an order that depends on their votes alone, so that equal tables are drawn alike."""
+    matrix = entries(votes)
+    starts, groups = matrix.indptr.tolist(), matrix.indices
+    order = sorted(
+        range(votes.n_rows), key=lambda i: sorted(groups[starts[i] : starts[i + 1]].tolist())
+    )
+    return only_rows(votes, np.array(order, dtype=np.int64))
 
 
 def _independent(votes: Votes, rng: np.random.Generator) -> Votes:
