@@ -22,10 +22,6 @@ from ..votes.layout import frozen
 from .columns import Column, Columns
 from .engines import COUNT, FIRST, Frame, collect, count_rows
 
-FEW_NUMBERS = 20  # so many classes may be text with fractional numbers in it
-# A column with so many labels, and this share of them different, names objects.
-MANY_LABELS, MOSTLY = 100, 0.5
-
 
 @dataclass(frozen=True)
 class Content:
@@ -50,7 +46,7 @@ def content_of(frame: Frame, columns: Columns, max_rows: int | None = None) -> C
     if isinstance(frame, nw.LazyFrame) and columns.objects is None:
         rows, votes = _in_order_of_votes(rows, votes)
     if columns.classes is None:
-        _require_votes(columns, votes)
+        _require_few_classes(columns.max_classes, votes.n_classes)
     known = columns.known_labels
     if known is None:
         known = _labels_of(columns.known, rows)
@@ -174,43 +170,8 @@ def _labels_of(column: str | None, rows: Frame) -> Any:
     return nw.maybe_reset_index(rows.get_column(column)).to_native()  # an index would name objects
 
 
-# ---- content that cannot be votes ----------------------------------------------------------------
-
-
-def _require_votes(columns: Columns, votes: Votes) -> None:
-    """Refuse labels that nobody votes for: too many classes, measurements, and names of objects."""
-    n_labels = {}
-    for m, codes in votes.stores.hard.items():
-        model = votes.models[m]
-        if model.kind == "classifier":
-            times = np.bincount(codes, votes.counts)[: model.n_groups]
-            n_labels[model.name] = int(np.count_nonzero(times)), float(times.sum())
-    most = columns.max_classes
-    if most is not None and votes.n_classes > most:
-        widest = max(n_labels, key=lambda name: n_labels[name], default=None)
-        raise InputError(
-            "classifiers",
-            f"must hold at most {most:,} classes ({arg('max_classes')})",
-            came=f"{votes.n_classes:,}" + ("" if widest is None else f", most in {widest!r}"),
-            remedy=f"Leave out columns that are no votes, or raise {arg('max_classes')}.",
-        )
-    remedy = f"Leave such columns out, or name the classes with {arg('classes', ...)}."
-    texts = votes.classes.tolist() if votes.classes.dtype == object else []
-    numbers = [label for label in texts if _is_number(label)]
-    broken = [label for label in numbers if not float(label).is_integer()]
-    measured = len(broken) > FEW_NUMBERS or len(numbers) == len(texts)
-    if len(texts) > FEW_NUMBERS and broken and measured:
-        came = f"{len(numbers):,} different numbers such as {broken[0]!r}"
-        raise InputError("classifiers", "must hold labels", came=came, remedy=remedy)
-    for name, (n, n_votes) in n_labels.items():
-        if n >= MANY_LABELS and n > MOSTLY * n_votes:
-            came = f"{n:,} different labels in {n_votes:,.0f} rows of column {name!r}, "
-            came += "which seem to name objects"
-            raise InputError("classifiers", "must hold votes", came=came, remedy=remedy)
-
-
-def _is_number(label: str) -> bool:
-    try:
-        return bool(np.isfinite(float(label)))
-    except ValueError:
-        return False
+def _require_few_classes(most: int | None, n_classes: int) -> None:
+    if most is not None and n_classes > most:
+        must = f"must hold at most {most:,} classes ({arg('max_classes')})"
+        remedy = f"Leave out columns that are no votes, or raise {arg('max_classes')}."
+        raise InputError("classifiers", must, came=f"{n_classes:,}", remedy=remedy)
