@@ -162,7 +162,7 @@ CASES: dict[str, tuple[Callable[[float], Case], float, float]] = {
     "medium": (medium, 0.9, 200),
     "hard": (hard, 7, 400),
     "wide": (wide, 5, 150),
-    "random": (random, 30, 450),
+    "random": (random, 30, 550),
     "soft": (soft, 2.5, 400),
 }
 
