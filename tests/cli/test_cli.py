@@ -892,6 +892,15 @@ def test_without_its_packages_the_command_tells_how_to_get_them(run, monkeypatch
     )
 
 
+def test_what_the_encoding_of_standard_output_cannot_hold_is_escaped(folder):
+    Path("accents.csv").write_text("a,b\né,é\nx,é\n", encoding="utf-8")
+    words = [sys.executable, "-m", "ec3learn", "combine", "accents.csv", "-c", "a,b"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    assert done.returncode == DONE
+    assert "\\xe9" in done.stdout
+
+
 # ---- on a terminal -------------------------------------------------------------------------------
 
 

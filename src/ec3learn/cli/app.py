@@ -75,7 +75,6 @@ def combine(
     ec3learn combine answers.csv --objects task --voters worker -c answer --known truth.csv
     cat votes.csv | ec3learn combine - -c svm,tree --out - > labels.csv
     """
-    from ..report import require_jinja2
     from ..tables.files import write_table
 
     out, quiet, overwrite = options["out"], options["quiet"], options["overwrite"]
@@ -83,6 +82,8 @@ def combine(
     prepare(votes, outputs, options)
     require_integer("n_contested", n_contested, 0)
     if report is not None:
+        from ..report import require_jinja2
+
         require_jinja2()  # before anything is written
     added = {name: options[name] for name in ("proba", "rule", "prefix")}
     with combined(votes, options, **added) as answered:
