@@ -40,12 +40,15 @@ def page_of(facts: Facts) -> bytes:
 
     style, script = _file("style.css"), _file("script.js")
     environment = Environment(
-        loader=FunctionLoader(_file), autoescape=True, undefined=StrictUndefined
+        loader=FunctionLoader(_file),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_unbroken,
     )
     environment.filters |= {
         "name": _name,
         "text": shown,
-        "percent": _percent,
+        "percent": percent,
         "number": number,
         "signed": signed,
     }
@@ -75,9 +78,9 @@ def _name(text: Any) -> Any:
     return Markup("<bdi{}>{}</bdi>").format(hint, shown(text))
 
 
-def _percent(share: float | None) -> str:
-    """A share in percent whose sign stays on the line of its number."""
-    return percent(share).replace(" %", "\N{NO-BREAK SPACE}%")
+def _unbroken(value: Any) -> Any:
+    """A text in which the percent sign stays on the line of its number; names stay as they are."""
+    return value if hasattr(value, "__html__") else str(value).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _hash(content: str) -> str:
