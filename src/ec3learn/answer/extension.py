@@ -1,4 +1,4 @@
-"""Answers for new objects, without solving again: their votes are looked up among the groups of an outcome.
+"""Answers for new objects, without solving again: their votes are looked up among known groups.
 
 An answer depends on the object's own groups alone, so an object whose row was in the solved table
 gets the answer it had there.
@@ -37,7 +37,8 @@ def require_rule(
         raise InputError(
             "method",
             phrase=f"{outcome.settings['method']} cannot be extended to {what}",
-            remedy=f"{otherwise}, or take a {arg('method')} that extends: EC3, voting, BGCM or Dawid-Skene.",
+            remedy=f"{otherwise}, or take a {arg('method')} that extends: EC3, voting, BGCM or "
+            "Dawid-Skene.",
         )
 
 
@@ -77,7 +78,7 @@ def extended(outcome: Solution, votes: Votes, prior: Any = None) -> Solution:
 
 
 def readable_votes(outcome: Solution, votes: Votes) -> Votes:
-    """New votes in the form that the old ones were solved in: answers on a scale may have been taken as class votes."""
+    """New votes as the old ones were solved: answers on a scale may have become class votes."""
     if any(model.kind == "grader" for model in outcome.models):
         return votes
     for model in votes.models:
@@ -106,7 +107,7 @@ def trusted_as_before(outcome: Solution, votes: Votes) -> Votes:
 
 
 def aligned_membership(outcome: Solution, votes: Votes, warn: bool = True) -> Membership:
-    """The membership of new rows in the groups of a solution, also with soft votes hardened if its rule asks for them."""
+    """The membership of new rows in known groups; also of hardened votes if the rule asks."""
     hard = None
     if outcome.rule is not None and outcome.rule.takes_hard_votes and not votes.stores.is_hard:
         hard = _aligned_entries(outcome, hardened(votes), warn=False)
@@ -140,7 +141,7 @@ def _aligned_entries(outcome: Solution, votes: Votes, warn: bool) -> sparse.csr_
 
 
 def matching_labels(labels: Array, ours: Array) -> Array:
-    """The place of each label among ours, -1 for labels that are not; 1, True and "1" are three labels."""
+    """The place of each label among ours, -1 for none; 1, True and "1" are three labels."""
     place = {(kind_of(label), label): j for j, label in enumerate(ours.tolist())}
     return np.array(
         [place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64
@@ -148,7 +149,7 @@ def matching_labels(labels: Array, ours: Array) -> Array:
 
 
 def _warn_unseen(outcome: Solution, votes: Votes, target: Array) -> None:
-    """Warn of votes that are lost: those of base models, and for classes and clusters, that the outcome does not have."""
+    """Warn of votes that are lost: those of unknown base models, classes and clusters."""
     unseen = np.flatnonzero(target < 0)
     owner, shape = votes.models.group_model[unseen], (len(target), len(votes.models))
     of_model = sparse.csr_array((np.ones(len(unseen)), (unseen, owner)), shape=shape)

@@ -1,4 +1,4 @@
-"""Rules that are no plain mean: subtypes of objects, precisions per class, logarithms of votes, and rules that use others.
+"""Rules that are no plain mean: subtypes, precisions per class, logarithms, and rules of rules.
 
 Most gather one table over an object's groups, like the rules in `rule`, and make the answer from
 the sums.
@@ -21,12 +21,13 @@ from ..votes import Prior
 from ..votes.prior import log_shares
 from .rule import KnownLabels, Rule, log_of, spread
 
-DOUBT = 0.1  # the share of equal probabilities in a pooled vote, lest one that is sure and wrong decides
+# The share of equal probabilities in a pooled vote, lest one that is sure and wrong decides.
+DOUBT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class SumRule(Rule):
-    """What rules share that make an answer from sums over groups: `groups` are numbers, with one row of `table` each."""
+    """Answers from sums over groups: each of the `groups` has a row of `table`."""
 
     groups: Array
     table: Array
@@ -34,7 +35,7 @@ class SumRule(Rule):
 
     @abstractmethod
     def finish(self, sums: Array, n_votes: Array, prior: Prior | None) -> Array:
-        """The class probabilities of some rows from the sums of the table over their groups, and how many those are."""
+        """The class probabilities of some rows, from sums of the table over so many groups."""
 
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> tuple[Array, Array]:
         """The class probabilities of each row, and which rows no group reaches."""
@@ -57,7 +58,7 @@ class SumRule(Rule):
 
 @dataclass(frozen=True, eq=False)
 class SubtypeRule(SumRule):
-    """Evidence for each class and subtype adds up, and the subtypes of a class are summed: z_k ~ sum_m exp(prior + evidence).
+    """Evidence adds up per class and subtype, then subtypes: z_k ~ sum_m exp(prior + evidence).
 
     With one subtype per class that is the rule of Dawid and Skene: ln z_k = prior_k + sum_j ln
     P(vote of j | k), normalised. Voters whose errors correlate repeat each other: with n votes the
@@ -85,14 +86,14 @@ class SubtypeRule(SumRule):
 
 
 def tempered(by_class: Array, n_votes: Array, correlation: float) -> Array:
-    """Probabilities, classes x rows, made less sure by how many votes say what one has said; they do not sum to 1."""
+    """Probabilities, classes x rows, less sure the more votes repeat others; not normalised."""
     heat = 1 + np.maximum(n_votes - 1, 0.0) * correlation
     return np.exp(log_of(by_class) / heat)
 
 
 @dataclass(frozen=True, eq=False)
 class PrecisionRule(SumRule):
-    """A mean per class in which each voter has a precision, then normalised: z_k ~ (own_k + sum v y_k) / (ballast + sum v).
+    """A mean per class, voters weighed by precision: z_k ~ (own_k + sum v y_k) / (ballast + sum v).
 
     The table has the precisions times what the group says in its first half, and the precisions in
     its second.
@@ -117,14 +118,16 @@ class PrecisionRule(SumRule):
 
 
 def doubted_logs(shares: Array) -> Array:
-    """The logarithms of votes, ... x classes, a little less sure than they are; 0 where there is no vote."""
+    """The logarithms of votes, ... x classes, a little less sure than they are; 0 for no vote."""
     doubted = (1 - DOUBT) * shares + DOUBT / shares.shape[-1]
     return np.where(shares.any(axis=-1, keepdims=True), np.log(doubted), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class LogPoolRule(SumRule):
-    """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk, for what voter j gives to class k, doubted.
+    """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk.
+
+    y_jk is what voter j gives to class k, doubted.
 
     The table has a column for each voter and class, with a 1 for the group by which the voter says
     so: its sums are the y_jk. The prior is that of the fallback.
@@ -166,7 +169,7 @@ class PanelRule(Rule):
 
 @dataclass(frozen=True, eq=False)
 class RegressionRule(Rule):
-    """Another rule's answer z, corrected: ln P_k = offset_k + slope ln z_k + what each group of the object adds to class k."""
+    """Another rule's answer z, corrected: ln P_k = offset_k + slope ln z_k + sum_g table_gk."""
 
     base: Rule
     fallback: Array

@@ -38,10 +38,10 @@ LOOK_ALIKE = (
     "look alike"  # labels or voters that differ only in case, spaces or how a number is written
 )
 NO_ANSWER = "no answer"  # a label that may mean that a voter did not answer
-DECIDED_ALONE = "decided alone"  # voters whom the answer follows on every object, though most votes often name another class
+DECIDED_ALONE = "decided alone"  # the answer follows them even where most votes differ
 ONE_VOTER = "one voter"  # nobody to compare a voter with
 TWO_VOTERS = "two voters"  # who disagree, and nothing shows who of them is right
-LONG_TABLE = "long table"  # one voter and nothing else, as where a table with one row per vote is read as one per object
+LONG_TABLE = "long table"  # one voter alone: perhaps the table has one row per vote
 GRADES = "grades"  # answers on a scale that were taken as votes for classes
 LEFT_OUT = "left out"  # base models that failed or were not selected
 FEW_LABELS = "few labels"  # classes with fewer labels than folds
@@ -143,17 +143,19 @@ NO_ANSWERS |= {"skip", "skipped", "unknown", "unsure"}
 
 
 def table_notes(votes: Votes) -> list[Note]:
-    """Notes on labels and voters that look alike, no answers, a single voter, and what seems to be a long table."""
+    """Notes on look-alikes, labels for no answer, a single voter, and what seems a long table."""
     notes = []
     labels = votes.classes.tolist()
     alike = look_alike(labels)
     if alike:
-        text = f"Some labels differ only in case, spaces or how a number is written, and count as different classes: {alike}."
+        differ = "differ only in case, spaces or how a number is written, and count as different"
+        text = f"Some labels {differ} classes: {alike}."
         notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they mean the same."))
     voters = [model.name for model in votes.models if model.is_voter]
     alike = look_alike(voters) if len(voters) <= MOST_NAMES else ""
     if alike:
-        text = f"Some voters differ only in case, spaces or how a number is written, and count as different voters: {alike}."
+        differ = "differ only in case, spaces or how a number is written, and count as different"
+        text = f"Some voters {differ} voters: {alike}."
         notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they are the same."))
     for label in labels:
         if is_no_answer(label, labels):
@@ -161,7 +163,8 @@ def table_notes(votes: Votes) -> list[Note]:
             notes.append(Note(NO_ANSWER, f"The label {label!r} counts as a class. {remedy}"))
     if int(votes.models.is_voter.sum()) == 1:
         text = "There is only one voter, so nothing tells where it is wrong."
-        remedy = f"If the table has one row per vote, name its columns of {arg('objects')} and {arg('voters')}."
+        columns = f"{arg('objects')} and {arg('voters')}"
+        remedy = f"If the table has one row per vote, name its columns of {columns}."
         wide = len(votes.models) == 1 and votes.stores.sparse is None and votes.stores.soft is None
         kind = LONG_TABLE if wide and votes.n_objects >= LONG else ONE_VOTER
         notes.append(Note(kind, f"{text} {remedy}" if wide else text))
@@ -184,7 +187,7 @@ def is_no_answer(label: Any, labels: Sequence[Any]) -> bool:
 
 
 def look_alike(labels: Sequence[Any]) -> str:
-    """Labels that differ only in case, spaces or how a number is written, the first few of them in words."""
+    """The first few labels that differ only in case, spaces or how a number is written."""
     meant: dict[str, list[str]] = {}
     for label in labels:
         if isinstance(label, str):

@@ -4,7 +4,8 @@ Nearly every answer here is a weighted mean of a few terms, and every term a wei
 distributions of the object's groups. For EC3 the terms are alpha (the groups' own distributions),
 beta (the other members of its groups) and gamma (its votes):
 
-    F^o_i = sum_t pull_t mean_t(i) / sum_t pull_t,    mean_t(i) = sum_j a_ij v^t_j T^t_j / sum_j a_ij v^t_j
+    F^o_i = sum_t pull_t mean_t(i) / sum_t pull_t
+    mean_t(i) = sum_j a_ij v^t_j T^t_j / sum_j a_ij v^t_j
 
 Voting and BGCM have one term. Dawid-Skene adds up logarithms instead: the evidence of each vote for
 each class. Either way one table with one row per group answers for the objects that were solved and
@@ -39,7 +40,7 @@ NOBODY = -1  # in the place of a base model's number
 
 @dataclass(frozen=True, eq=False)
 class KnownLabels:
-    """Known labels: one class number per row (-1: none). They take the place of the row's votes and pull this hard."""
+    """Known labels, one class number per row (-1: none), in the place of the row's votes."""
 
     codes: Array
     pull: float  # infinite: held fixed
@@ -71,7 +72,7 @@ class KnownLabels:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The answers of another method, which pull objects in place of their votes; rows of zeros do not pull."""
+    """The answers of another method in the place of votes; rows of zeros do not pull."""
 
     proba: Array
     rule: Rule | None  # the other method's own, for new objects
@@ -83,7 +84,7 @@ class Targets:
 
 
 class Rule(ABC):
-    """How an object's answer follows from its groups: for the objects that were solved, and for new ones."""
+    """How an object's answer follows from its groups, whether it was solved or is new."""
 
     unit: ClassVar[str] = "change of probability"  # what contributions are measured in
     fallback: Array  # the answer for an object that no group reaches
@@ -100,7 +101,7 @@ class Rule(ABC):
 
     @property
     def takes_hard_votes(self) -> bool:
-        """Whether it, or a rule that it asks, takes a soft vote for its most probable class only."""
+        """Whether it, or a rule that it asks, takes of a soft vote the most probable class only."""
         return self.hard_votes or any(rule.takes_hard_votes for rule in self.asked)
 
     def own_form(self, groups: Membership) -> Membership:
@@ -156,7 +157,7 @@ class Rule(ABC):
 
 
 def spread(groups: Membership, numbers: Array, values: Array) -> Array:
-    """A table over the groups of a membership, from one over groups of these numbers in the votes."""
+    """A table over all groups of a membership, from rows for groups of these numbers."""
     at = places_in(groups, numbers)
     table = np.zeros((groups.n_groups, values.shape[1]))
     table[at[at >= 0]] = values[at >= 0]
@@ -208,7 +209,7 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Pull:
-    """What one term does to some rows: how hard it pulls each (0 where it has no group of the row), and where to."""
+    """How hard a term pulls some rows (0 where it has no group of the row), and where to."""
 
     name: str
     strength: Array
@@ -267,7 +268,7 @@ class GroupRule(Rule):
                 strength = term.pull * (total if term.by_total else (total > 0))
                 mean = part[:, 1:] / np.where(total > 0, total, 1.0)[:, None]
                 if groups.prior is not None and term.name == VOTES and self.towards is None:
-                    # A prior worth w votes beside n votes takes the share w / (n + w) of their pull.
+                    # A prior worth w votes beside n takes the share w / (n + w) of their pull.
                     prior = groups.prior.take(rows)
                     sums_up = np.maximum(total + prior.weight, 1e-300)
                     pulls.append(Pull(OWN, term.pull * prior.weight / sums_up, prior.trusted))
@@ -279,7 +280,7 @@ class GroupRule(Rule):
             yield rows, pulls if known is None else _with_known(pulls, known, rows)
 
     def parts(self, groups: Membership, owner: Array, known: KnownLabels | None) -> Contributions:
-        """What each (base model, term) gave to the object's classes; they add up to its class probabilities."""
+        """What each (base model, term) gave to the classes; it adds up to the probabilities."""
         _, pulls = next(self._pulls(groups, known))
         total = sum(float(pull.strength[0]) for pull in pulls)
         if total <= 0:
@@ -319,7 +320,7 @@ def _with_known(pulls: list[Pull], known: KnownLabels, rows: slice) -> list[Pull
 def mean_votes(
     votes: Votes, groups: Membership, weights: Array, known: KnownLabels | None, hard: bool = False
 ) -> tuple[Array, Array, GroupRule]:
-    """The weighted mean vote on each row, which rows have none, and the rule that gives the same for new objects.
+    """The weighted mean vote on each row, which rows have none, and the rule for new objects.
 
     A known label is the answer where there is one; a row without votes gets the mean vote of all. A
     row's own prior counts as some votes more.
@@ -341,7 +342,7 @@ def mean_votes(
 
 
 def weight_scale(weights: Array) -> float:
-    """What to divide weights of base models by, of which only ratios matter; refuse ratios that would overflow.
+    """What to divide weights of base models by; ratios that would overflow are refused.
 
     That is 1 unless they are extreme, for beside a prior or known labels they count as they are.
     """

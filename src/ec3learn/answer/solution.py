@@ -50,7 +50,7 @@ class Details:
 
 @dataclass(frozen=True, eq=False)
 class Answer(Details):
-    """What a method returns: class probabilities by row, which rows no vote reaches, and how it went."""
+    """What a method returns: class probabilities by row, rows no vote reaches, how it went."""
 
     proba: Array
     unanswered: Array
@@ -156,7 +156,8 @@ class Solution(Details):
         if self.solved_proba is None:
             raise InputError(
                 "",
-                phrase="This consensus was loaded from a file without objects, so it has no probabilities of its own",
+                phrase="This consensus was loaded from a file without objects, so it has no "
+                "probabilities of its own",
                 remedy="Use extend(votes), or save it with objects=True.",
             )
         return self.solved_proba
@@ -189,7 +190,7 @@ class Solution(Details):
 
     @property
     def tie_mass(self) -> Array | None:
-        """The mass of the classes that breaks ties, here and for new objects; None where it was not kept."""
+        """The mass of the classes that breaks ties, also for new objects; None if not kept."""
         if self.stored_mass is not None or not self.has_objects:
             return self.stored_mass
         return self.mass
@@ -198,7 +199,7 @@ class Solution(Details):
 
     @cached_property
     def group_proba(self) -> Array:
-        """The class distribution of each group, groups x classes; groups without members have the mean vote of all."""
+        """The class distribution of each group; without members it has the mean vote of all."""
         order, table = self.group_means
         nobody = normalised(table.sum(axis=0)) if self.rule is None else self.rule.fallback
         out = np.tile(nobody, (int(self.group_offsets[-1]), 1))
@@ -228,7 +229,8 @@ class Solution(Details):
         if self.votes is None:
             raise InputError(
                 "",
-                phrase=f"{what} needs the votes, and a consensus loaded from a file does not hold them",
+                phrase=f"{what} needs the votes, and a consensus loaded from a file does not hold "
+                "them",
             )
         return self.votes
 
@@ -262,7 +264,9 @@ class Solution(Details):
             @ self.row_proba.max(axis=1, initial=0.0)
             / max(self.row_counts.sum(), 1e-300)
         )
-        return f"{self.settings['method']} of {made_of}: {count(self.n_objects, 'object')}, {n_classes}, mean confidence {sure:.3f}"
+        n_objects = count(self.n_objects, "object")
+        start = f"{self.settings['method']} of {made_of}: {n_objects}, {n_classes}"
+        return f"{start}, mean confidence {sure:.3f}"
 
 
 class Solved(Protocol):
@@ -294,7 +298,8 @@ def no_distribution() -> InputError:
     """The error for an answer that is no distribution over the classes."""
     return InputError(
         "weights",
-        phrase="The answer is no distribution over the classes, since numbers in it overflowed or lost their digits",
+        phrase="The answer is no distribution over the classes, since numbers in it overflowed or "
+        "lost their digits",
         remedy="Choose weights and parameters that differ by fewer orders of magnitude.",
     )
 
@@ -330,7 +335,7 @@ def class_preference(mass: Array) -> Array:
 
 
 def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> Array:
-    """Classes whose shares match the mass, and among such labellings (nearly) one with the highest probability.
+    """Classes whose shares match the mass, and of such labellings (nearly) the most probable.
 
     Row i gets argmax_z (proba_iz + b_z). The offsets b minimise the convex function sum_i max_z
     (proba_iz + b_z) - mass b, whose gradient is the difference between the shares and the mass. Its

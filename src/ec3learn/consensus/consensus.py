@@ -1,4 +1,4 @@
-"""Consensus: the answer that users hold. What is asked of it is done by the rooms below; here are the ways to ask."""
+"""Consensus: the answer that users hold, with the ways to ask it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class Consensus:
     Examples
     --------
     >>> from ec3learn import EC3, Votes
-    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]})
+    >>> said = {"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}
+    >>> votes = Votes.from_labels(said, {"kmeans": [0, 0, 1]})
     >>> consensus = EC3().solve(votes)
     >>> consensus.labels(), consensus.confidence.round(2), consensus.margin.round(2)
     (array(['a', 'a', 'b'], dtype=object), array([0.87, 0.54, 0.91]), array([0.73, 0.08, 0.82]))
@@ -78,7 +79,7 @@ class Consensus:
 
     @property
     def unanswered(self) -> Array:
-        """Which objects no vote reaches, not even through others: they have the mean vote of all."""
+        """Which objects no vote reaches, even through others: they have the mean vote of all."""
         solution = self.solution
         nothing = np.zeros(len(solution.row_proba), dtype=bool)
         return solution.expand(
@@ -99,7 +100,7 @@ class Consensus:
 
     @property
     def group_proba(self) -> Array:
-        """The class probabilities of each group; groups without members have the mean vote of all."""
+        """The class probabilities of each group; without members it has the mean vote of all."""
         return self.solution.group_proba
 
     def labels(self, rule: Literal["argmax", "mass"] = "argmax") -> Array:
@@ -118,7 +119,8 @@ class Consensus:
         Examples
         --------
         >>> from ec3learn import MajorityVote, Votes
-        >>> votes = Votes.from_labels({"a": [0, 0, 0, 0], "b": [0, 0, 0, 0], "c": [1, 1, 0, 0], "d": [1, 0, 1, 0]})
+        >>> said = {"a": [0, 0, 0, 0], "b": [0, 0, 0, 0], "c": [1, 1, 0, 0], "d": [1, 0, 1, 0]}
+        >>> votes = Votes.from_labels(said)
         >>> consensus = MajorityVote().solve(votes)
         >>> consensus.labels(), consensus.labels(rule="mass")
         (array([0, 0, 0, 0]), array([1, 0, 0, 0]))
@@ -225,8 +227,10 @@ class Consensus:
         Examples
         --------
         >>> from ec3learn import EC3, Votes
-        >>> consensus = EC3().solve(Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}, {"kmeans": [0, 0, 1]}))
-        >>> consensus.extend(Votes.from_labels({"svm": ["b"], "knn": [None]}, {"kmeans": [1]})).labels()
+        >>> said = {"svm": ["a", "b", "b"], "knn": ["a", "a", "b"]}
+        >>> consensus = EC3().solve(Votes.from_labels(said, {"kmeans": [0, 0, 1]}))
+        >>> new = Votes.from_labels({"svm": ["b"], "knn": [None]}, {"kmeans": [1]})
+        >>> consensus.extend(new).labels()
         array(['b'], dtype=object)
         """
         return Consensus(extended(self.solution, votes, prior))
@@ -234,7 +238,7 @@ class Consensus:
     def save(
         self, path: str | os.PathLike[str], *, objects: bool = False, overwrite: bool = False
     ) -> None:
-        """Save what `extend` needs: tables with one row per group, in an open format (zip of JSON and numpy arrays).
+        """Save what `extend` needs: one row per group, as a zip archive of JSON and numpy arrays.
 
         Parameters
         ----------
@@ -252,7 +256,8 @@ class Consensus:
         >>> import tempfile
         >>> from ec3learn import EC3, Consensus, Votes
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     EC3().solve(Votes.from_labels({"svm": ["a", "b"]})).save(f"{folder}/mails.ec3", objects=True)
+        ...     consensus = EC3().solve(Votes.from_labels({"svm": ["a", "b"]}))
+        ...     consensus.save(f"{folder}/mails.ec3", objects=True)
         ...     Consensus.load(f"{folder}/mails.ec3").labels()
         array(['a', 'b'], dtype=object)
         """
@@ -275,7 +280,7 @@ class Consensus:
         summary: Summary | None = None,
         overwrite: bool = False,
     ) -> None:
-        """Write a report to look at or to mail: one HTML file that needs no network (it needs jinja2 to be made).
+        """Write a report to look at or to mail: one HTML file without a network; needs jinja2.
 
         Parameters
         ----------

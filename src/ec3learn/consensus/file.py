@@ -84,7 +84,7 @@ def write(
 
 
 def _without_votes(solution: Solution, notes: tuple[Note, ...], objects: bool) -> Solution:
-    """The solution with what follows from the votes in their place; with `objects`, their answers too."""
+    """The solution with what follows from the votes in their place."""
     has_voters = solution.votes is not None or solution.stored_voters is not None
     finite = solution.objective is not None and np.isfinite(solution.objective)
     kept: dict[str, Any] = dict.fromkeys(
