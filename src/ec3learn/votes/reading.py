@@ -276,7 +276,7 @@ def _remedy(label: Any, argument: str) -> str:
 
 
 def seen_by_narwhals(data: Any, argument: str = "table", **options: bool) -> Any:
-    """A table or column as narwhals sees it, with no two columns of one name; others as they are."""
+    """A table or column as narwhals sees it; columns of one name are refused."""
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
 

@@ -136,16 +136,20 @@ class Votes(Frozen):
         array([0, 1])
         """
         require_bool("clean", clean)
-        fields = None
+        few = None
         if classes is None and clusterings is None and scale is None:
-            fields = assembly.fields_of_few_votes(classifiers, missing)
-        if fields is None:
+            few = assembly.fields_of_few_votes(classifiers, missing)
+        if few is not None:
+            votes = merge_equal_rows(cls(**few))
+        else:
             columns = named_columns(classifiers, "classifiers", "classifier")
             clusters = named_columns(clusterings, "clusterings", "clustering")
-            fields = assembly.fields_of_columns(
-                columns, clusters, "classifiers", classes, missing, scale, clean
+            votes = cls(
+                **assembly.fields_of_columns(
+                    columns, clusters, "classifiers", classes, missing, scale, clean
+                )
             )
-        votes = merge_equal_rows(cls(**fields))._weighted(weights, sample_weight)
+        votes = votes._weighted(weights, sample_weight)
         return votes if classes is not None else require_labels(votes, "classifiers")
 
     @classmethod
