@@ -118,7 +118,7 @@ def _jury_job(name: str, n_objects: int) -> Job:
     def run() -> tuple[Any, int, bool]:
         consensus = METHODS[method]().solve(votes)
         _ = consensus.proba
-        return consensus.labels(), consensus.solution.n_iter, consensus.converged
+        return consensus.labels(), consensus.solution.n_iter, consensus.solution.converged
 
     return Job(run, truth)
 
@@ -142,7 +142,7 @@ def job(name: str, n_objects: int, rounds: int) -> Job:
     def run() -> tuple[Any, int, bool]:
         consensus = method.solve(Votes.from_labels(classifiers, clusterings or None, missing=-1))
         _ = consensus.proba
-        return consensus.labels(), consensus.solution.n_iter, consensus.converged
+        return consensus.labels(), consensus.solution.n_iter, consensus.solution.converged
 
     return Job(run, truth)
 

@@ -300,14 +300,14 @@ def measured(cases: Iterator[Case], method: str = "auto") -> pd.DataFrame:
 
 # ---- without one of its parts --------------------------------------------------------------------
 
-learned_with = panel._learned
+learned_with, votes_of = panel._learned, panel.votes_per_voter
 WITHOUT: dict[str, dict[str, object]] = {
     "Dawid-Skene": {"_learned": lambda votes, _, *rest: learned_with(votes, 2, *rest)},
     "EBCC": {"_learned": lambda votes, _, *rest: learned_with(votes, 1, *rest)},
     "the plain vote (LEARNED = 1)": {"LEARNED": 1.0},
     "caution with few voters (2 / J)": {"equal_voters": lambda _: 1e9},
     "errors that the votes show (UNSEEN = 0)": {"UNSEEN": 0.0},
-    "errors that they do not show (1 / n)": {"effective_voters": lambda *_: 1e9},
+    "errors that they do not show (1 / n)": {"votes_per_voter": lambda v: 1e9 * votes_of(v)},
     "caution with rare classes (CLASS_OBJECTS)": {"CLASS_OBJECTS": 1e9},
 }
 WITHOUT_LABELS: dict[str, dict[str, object]] = {

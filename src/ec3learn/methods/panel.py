@@ -32,7 +32,7 @@ from ..algebra.membership import membership
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, tempered
 from ..answer.notes import CALIBRATION, CHOICE, Note
 from ..answer.rule import KnownLabels
-from ..diagnosis.correlation import effective_voters, error_correlation, shows_correlation
+from ..diagnosis.correlation import error_correlation, shows_correlation
 from ..votes import (
     Votes,
     as_class_votes,
@@ -184,27 +184,30 @@ def default_answer(votes: Votes) -> Answer:
     """The mean of the plain vote, Dawid-Skene and EBCC."""
     if votes.n_classes < 2 or n_confusions(votes) > MOST_CONFUSIONS:
         return _agreement_vote(votes)
-    soft = are_mostly_soft(votes)
-    answers = {"the plain vote": _plain_vote(votes, soft)}
-    share = LEARNED * max(1 - 2 / equal_voters(votes), 0.0)
-    correlation = 0.0
+    soft, cast = are_mostly_soft(votes), votes_per_voter(votes) * (votes.weights > 0)
+    vote = _plain_vote(votes, soft)
+    answers = {"the plain vote": vote}
+    per_object = float(cast.sum()) / max(float(votes.counts @ ~vote.unanswered), 1e-300)
+    share, seen = LEARNED * max(1 - 2 / equal_voters(cast), 0.0), 0.0
     if share > 0:
-        correlation = assumed_correlation(votes)
+        seen = seen_correlation(votes)
+        correlation = min(1 / max(per_object, 1.0) + seen, 1.0)
         answers["Dawid-Skene"] = _learned(votes, 1, correlation, soft)
         answers["EBCC"] = _learned(votes, 2, correlation, soft)
     shares = np.array([1 - share, share / 2, share / 2])[: len(answers)]
-    return _mean(answers, votes, _notes(votes, answers, correlation, soft), shares)
+    together = 1 / max(per_object, 1.0) < seen < 1
+    return _mean(answers, votes, _notes(votes, answers, together, soft), shares)
 
 
 def _notes(
-    votes: Votes, answers: Mapping[str, Answer], correlation: float, soft: bool
+    votes: Votes, answers: Mapping[str, Answer], together: bool, soft: bool
 ) -> tuple[Note, ...]:
     """Who answered, how sure the answer is and why, and what would help."""
     who = f"the mean of {len(answers)} methods was taken: {some(list(answers))}"
     if len(answers) == 1:
         who = "the plain vote was taken, because one or two voters show little of each other"
     noun = voter_noun(votes.models, votes.stores.sparse is not None)
-    seems = "seem to" if correlation > 2 / max(effective_voters(votes, 0.0), 1.0) else "usually"
+    seems = "seem to" if together else "usually"
     sure = f"Confidence was lowered, because {noun}s {seems} share some mistakes."
     if len(answers) == 1 and soft:
         sure = "Confidence is that of the probabilities."
@@ -238,19 +241,17 @@ def _mean(
 # ---- the members ---------------------------------------------------------------------------------
 
 
-def equal_voters(votes: Votes) -> float:
+def equal_voters(cast: Array) -> float:
     """How many voters there would be if each had as many votes: few votes hardly count."""
-    cast = votes_per_voter(votes) * (votes.weights > 0)
     cast = cast / max(float(cast.max()), 1e-300)
     return max(float(cast.sum()) ** 2 / max(float(cast @ cast), 1e-300), 1.0)
 
 
-def assumed_correlation(votes: Votes) -> float:
-    """How much the errors of voters are thought to correlate; fewer than four do not show it."""
+def seen_correlation(votes: Votes) -> float:
+    """How much errors correlate by what the votes show; fewer than four voters show nothing."""
     if not shows_correlation(votes):
         return 1.0
-    n_votes = effective_voters(votes, 0.0)  # per object
-    return min(1 / max(n_votes, 1.0) + UNSEEN * max(error_correlation(votes), 0.0), 1.0)
+    return UNSEEN * max(error_correlation(votes), 0.0)
 
 
 def _learned(votes: Votes, subtypes: int, correlation: float, soft: bool) -> Answer:
