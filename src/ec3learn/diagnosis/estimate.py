@@ -232,46 +232,34 @@ def _questions(
     outcome: Solution, codes: Array, classes: list[int], voters: bool
 ) -> Iterator[tuple[str, Array, Array, Array]]:
     """What is estimated: its name, and by object what the labels say, what the answer says, and whether it counts."""
-    proba, answers, everyone = (
-        outcome.proba,
-        outcome.expand(outcome.row_classes),
-        np.ones(outcome.n_objects, dtype=bool),
-    )
-    given = given_labels(outcome)
+    proba, answers = outcome.proba, outcome.expand(outcome.row_classes)
+    everyone, given = np.ones(outcome.n_objects, dtype=bool), given_labels(outcome)
     if outcome.known is not None:
         codes = np.where(given, outcome.expand(outcome.known.codes), codes)
     for z in classes:
         yield f"share of {plain(outcome.classes[z])}", codes == z, proba[:, z], everyone
     yield "accuracy of the answer", codes == answers, proba.max(axis=1), ~given
     if voters:
-        votes = outcome.require_votes("estimate")
-        n_labels = np.bincount(
-            outcome.expand(np.arange(votes.n_rows)),
-            (codes >= 0) * _times(outcome),
-            minlength=votes.n_rows,
-        )
-        for cast in ballots(votes, outcome.classes):
-            shares = cast.weights / np.maximum(votes.counts[cast.rows], 1e-300)
-            order = np.argsort(cast.owner, kind="stable")
-            ends = np.searchsorted(cast.owner[order], np.arange(1, len(cast.voters)))
-            for m, own in zip(cast.voters.tolist(), np.split(order, ends), strict=True):
-                if n_labels[np.unique(cast.rows[own])].sum() < LEAST_LABELS:
-                    continue
-                named = own[cast.classes[own] >= 0]
-                said = np.zeros_like(
-                    outcome.row_proba
-                )  # of each distinct row, in shares of one vote
-                np.add.at(said, (cast.rows[named], cast.classes[named]), shares[named])
-                among = np.zeros(len(said), dtype=bool)
-                among[cast.rows[own]] = True
-                by_object = outcome.expand(said)
-                right = by_object[np.arange(len(codes)), np.maximum(codes, 0)]
-                yield (
-                    f"accuracy of {votes.models[m].name}",
-                    right,
-                    (by_object * proba).sum(axis=1),
-                    outcome.expand(among),
-                )
+        yield from _voter_questions(outcome, codes)
+
+
+def _voter_questions(outcome: Solution, codes: Array) -> Iterator[tuple[str, Array, Array, Array]]:
+    """The same for each voter with enough labels, on the objects that it voted on."""
+    votes, proba = outcome.require_votes("estimate"), outcome.proba
+    row_of = outcome.expand(np.arange(votes.n_rows))
+    labelled = np.bincount(row_of, (codes >= 0) * _times(outcome), minlength=votes.n_rows)
+    cast = ballots(votes, outcome.classes)
+    shares = cast.weights / np.maximum(votes.counts[cast.rows], 1e-300)  # of one vote
+    n_labels = np.bincount(cast.voters, labelled[cast.rows] * shares).round(6)
+    for m in np.flatnonzero(n_labels >= LEAST_LABELS).tolist():
+        rows = cast.rows[cast.voters == m]
+        named = np.flatnonzero((cast.voters == m) & (cast.classes >= 0))
+        of_rows = np.zeros_like(outcome.row_proba)
+        np.add.at(of_rows, (cast.rows[named], cast.classes[named]), shares[named])
+        by_object = outcome.expand(of_rows)
+        right = by_object[np.arange(len(codes)), np.maximum(codes, 0)]
+        sure = (by_object * proba).sum(axis=1)
+        yield f"accuracy of {votes.models[m].name}", right, sure, np.isin(row_of, rows)
 
 
 def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = None) -> Estimate:

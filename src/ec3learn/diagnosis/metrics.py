@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.special import entr
 from scipy.stats import norm
 
 from .._checks import InputTypeError
@@ -286,20 +288,15 @@ def cohen_kappa(table: Array, apart: Array | None = None) -> float:
     return 1 - float((apart * table).sum()) / n / by_chance if by_chance > 1e-12 else float("nan")
 
 
-def normalised_mutual_information(counts: Array) -> float:
-    """The mutual information of rows and columns of a contingency table over the mean of their entropies."""
-    return shared_information(
-        entropy(counts.sum(axis=1)), entropy(counts.sum(axis=0)), entropy(counts.ravel())
+def mutual_information(counts: Any) -> float:
+    """The mutual information of rows and columns of a contingency table over the mean of their entropies; 1 where both are constant.
+
+    The table may be sparse.
+    """
+    counts = sparse.csr_array(counts)
+    one, other, both = (
+        float(entr(part / part.sum()).sum())
+        for part in (counts.sum(axis=1), counts.sum(axis=0), counts.data)
     )
-
-
-def shared_information(one: float, other: float, both: float) -> float:
-    """The normalised mutual information from two entropies and that of the pairs; 1 where both are constant."""
     mean = (one + other) / 2
     return 1.0 if mean == 0 else min(1.0, max(0.0, (one + other - both) / mean))
-
-
-def entropy(counts: Array) -> float:
-    """The entropy of the shares that counts have; 0 where there are none."""
-    shares = counts[counts > 0] / max(float(counts.sum()), 1e-300)
-    return float(-(shares * np.log(shares)).sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,23 +15,16 @@ from .._checks import unknown_name
 from .._table import Table
 from .._typing import Array
 from ..algebra.linear import normalised
-from ..algebra.membership import count_classes, membership
+from ..algebra.membership import count_classes, entries, membership, scatter_to_votes
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.solution import Solution, Solved, solution_of
-from ..votes import Votes, entries_of, group_ballot, hardened, only_rows, split_by, votes_per_model
+from ..votes import Votes, group_ballot, hardened, only_rows, split_by
 from ..votes.labels import Label, plain
 from .labels import HARD, Labels, label_weights, read_labels, taught_labels
-from .metrics import (
-    HANDFUL,
-    counted_votes,
-    normalised_mutual_information,
-    row_weights,
-    wilson_interval,
-)
+from .metrics import HANDFUL, counted_votes, mutual_information, wilson_interval
 
 CHANCE = 0.0455  # that a fair voter is said to lean: two standard deviations
-TOGETHER = 100_000  # votes, and voters x classes, that are judged at a time
 
 SKILL_COLUMNS = (
     "model",
@@ -44,10 +37,8 @@ SKILL_COLUMNS = (
     "specificity_low",
     "specificity_high",
 )
-ABOUT_VOTES, ABOUT_LABELS = (
-    ("coverage", "agreement", "estimated", "leans_to", "bias"),
-    ("labels", "accuracy", "low", "high"),
-)
+ABOUT_VOTES = ("coverage", "agreement", "estimated", "leans_to", "bias")
+ABOUT_LABELS = ("labels", "accuracy", "low", "high")
 COLUMNS = ("model", "kind", *ABOUT_VOTES, "weight", *ABOUT_LABELS, "purity", "nmi")
 
 
@@ -96,56 +87,55 @@ def voters(outcome: Solved, known: Any = None) -> Table:
     votes = counted_votes(
         outcome.require_votes("voters" if known is None else "voters with known labels")
     )
-    columns: dict[str, list[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
+    labels = _labels_for_voters(outcome, known)
+    weights = label_weights(outcome, labels)
     weight_of = {
         (model.name, model.kind): float(weight)
         for model, weight in zip(outcome.models, outcome.weights, strict=True)
     }
+    cast = ballots(votes, outcome.classes)
+    columns: dict[str, Sequence[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
     columns["model"] = [model.name for model in votes.models]
     columns["kind"] = [outcome.called(model.kind) for model in votes.models]
     columns["weight"] = [weight_of.get((model.name, model.kind), 0.0) for model in votes.models]
-    for cast in ballots(votes, outcome.classes):
-        for name, values in _voter_facts(cast, outcome).items():
-            for m, value in zip(cast.voters.tolist(), values, strict=True):
-                columns[name][m] = value
-    labels = _labels_for_voters(outcome, known)
-    weights = label_weights(outcome, labels)
+    columns["coverage"] = (cast.n_answered / max(float(votes.counts.sum()), 1e-300)).tolist()
+    columns["agreement"] = cast.means(cast.classes == outcome.row_classes[cast.rows])
+    if isinstance(outcome.rule, PanelRule | SubtypeRule):  # they have a model of the voters
+        columns["estimated"] = cast.means(cast.proba_of_class(outcome.row_proba))
+        columns["leans_to"], columns["bias"] = _leans(cast, outcome)
     if weights is not None and weights.any():
-        worth = float(weights.sum() ** 2 / (weights @ weights) / (weights > 0).sum())
-        labelled, row_codes = labelled_rows(votes, labels.codes, weights)
-        for cast in ballots(labelled, outcome.classes):
-            right = cast.sums(cast.classes == row_codes[cast.rows])
-            for m, hits, n in zip(
-                cast.voters.tolist(), right.tolist(), cast.totals.tolist(), strict=True
-            ):
-                if n > 0:
-                    columns["labels"][m], columns["accuracy"][m] = round(n), hits / n
-                    columns["low"][m], columns["high"][m] = wilson_interval(hits * worth, n * worth)
-    clusterings = np.flatnonzero(~votes.models.is_voter).tolist()
-    counts = contingency(outcome) if clusterings else sparse.csr_array((0, 0))
-    for m in clusterings:
-        own = counts[votes.models.offsets[m] : votes.models.offsets[m + 1]].toarray()
-        covered = float(own.sum())
-        columns["coverage"][m] = covered / max(float(outcome.row_counts.sum()), 1e-300)
-        if covered > 0:
-            columns["purity"][m] = float(own.max(axis=1).sum()) / covered
-            columns["nmi"][m] = normalised_mutual_information(own)
+        columns |= _by_labels(votes, labels, weights, outcome.classes)
+    if not votes.models.is_voter.all():
+        columns |= _of_clusterings(outcome, votes)
     return Table(columns, f"{HARD}." if weights is None else "")
 
 
-def _voter_facts(cast: Ballots, outcome: Solution) -> dict[str, list[Any]]:
-    """How the votes of some voters compare with the answer, as columns; None for voters whose votes name no class."""
-    n_objects = max(float(row_weights(outcome).sum()), 1e-300)
-    facts: dict[str, list[Any]] = {"coverage": (cast.n_answered / n_objects).tolist()}
-    facts["agreement"] = cast.means(cast.classes == outcome.row_classes[cast.rows])
-    if isinstance(
-        outcome.rule, PanelRule | SubtypeRule
-    ):  # probabilities by a model of the voters, not shares of votes
-        facts["estimated"] = cast.means(
-            np.where(cast.classes >= 0, outcome.row_proba[cast.rows, cast.classes], 0.0)
-        )
-        facts["leans_to"], facts["bias"] = _leans(cast, outcome)
-    return facts
+def _by_labels(
+    votes: Votes, labels: Labels, weights: Array, classes: Array
+) -> dict[str, Sequence[Any]]:
+    """How often each voter is right where labels are known, with the intervals, as columns."""
+    worth = float(weights.sum() ** 2 / (weights @ weights) / (weights > 0).sum())
+    labelled, codes = labelled_rows(votes, labels.codes, weights)
+    cast = ballots(labelled, classes)
+    right = cast.sums(cast.classes == codes[cast.rows])
+    rows = [
+        (round(n), hits / n, *wilson_interval(hits * worth, n * worth)) if n > 0 else (None,) * 4
+        for hits, n in zip(right.tolist(), cast.totals.tolist(), strict=True)
+    ]
+    return dict(zip(ABOUT_LABELS, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _of_clusterings(outcome: Solution, votes: Votes) -> dict[str, Sequence[Any]]:
+    """How much clusters say about the classes, as columns."""
+    counts, offsets = contingency(outcome), votes.models.offsets
+    purity: list[float | None] = [None] * len(votes.models)
+    information = purity.copy()
+    for m in np.flatnonzero(~votes.models.is_voter).tolist():
+        table = counts[offsets[m] : offsets[m + 1]]
+        if table.sum() > 0:
+            purity[m] = float(table.max(axis=1).sum() / table.sum())
+            information[m] = mutual_information(table)
+    return {"purity": purity, "nmi": information}
 
 
 def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | None]]:
@@ -155,26 +145,19 @@ def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | 
     with errors spread over all classes if that is more. The limit is divided by the number of
     classes that could have stood out.
     """
-    n_classes, voter = len(outcome.classes), np.arange(len(cast.voters))
-    said, is_so = cast.named(n_classes), cast.on_class(outcome.row_proba)
-    right = cast.named(n_classes, outcome.row_proba[cast.rows, cast.classes]).sum(axis=1)
-    n = np.maximum(cast.totals, 1e-300)
-    excess = (said - is_so) / n[:, None]
+    n_classes, n = len(outcome.classes), np.maximum(cast.totals, 1e-300)
+    named, expected = cast.named(n_classes), cast.on_class(outcome.row_proba)
+    excess = (named - expected) / n[:, None]
     top = excess.argmax(axis=1)
-    share, accuracy, times, most = (
-        is_so[voter, top] / n,
-        right / n,
-        said[voter, top],
-        excess[voter, top],
-    )
+    times, share, most = (table[np.arange(len(n)), top] for table in (named, expected, excess))
+    share, accuracy = share / n, cast.sums(cast.proba_of_class(outcome.row_proba)) / n
     fair = np.minimum(np.maximum(share, accuracy * share + (1 - accuracy) / n_classes), 1.0)
-    tail = betainc(times + 0.5, n - times + 0.5, fair)
+    tail = betainc(times + 0.5, np.maximum(n - times, 0.0) + 0.5, fair)
     leans = (most > 0) & (tail < CHANCE / n_classes) & (cast.totals >= HANDFUL)
-    labels = [plain(label) for label in outcome.classes]
-    chosen = list(zip(leans.tolist(), top.tolist(), most.tolist(), strict=True))
-    return [labels[z] if so else None for so, z, _ in chosen], [
-        by if so else None for so, _, by in chosen
-    ]
+    return (
+        [plain(outcome.classes[z]) if is_so else None for z, is_so in zip(top, leans, strict=True)],
+        [float(by) if is_so else None for by, is_so in zip(most, leans, strict=True)],
+    )
 
 
 def skills(outcome: Solved, known: Any = None) -> Table:
@@ -197,33 +180,27 @@ def skills(outcome: Solved, known: Any = None) -> Table:
     """
     outcome = solution_of(outcome)
     votes = counted_votes(outcome.require_votes("skills"))
-    labels_known = _labels_for_voters(outcome, known)
-    weights = label_weights(outcome, labels_known)
-    proba = outcome.row_proba
+    labels = _labels_for_voters(outcome, known)
+    weights, proba = label_weights(outcome, labels), outcome.row_proba
     if weights is not None and weights.any():
-        votes, codes = labelled_rows(votes, labels_known.codes, weights)
+        votes, codes = labelled_rows(votes, labels.codes, weights)
         proba = np.eye(len(outcome.classes))[codes]
-    rows: list[list[Any]] = []
-    labels = [plain(label) for label in outcome.classes]
-    for cast in ballots(votes, outcome.classes):
-        named, of_class = cast.named(len(labels)), cast.on_class(proba)
-        hits = cast.named(len(labels), proba[cast.rows, cast.classes])
-        others = of_class.sum(axis=1, keepdims=True) - of_class
-        for v, m in enumerate(cast.voters.tolist()):
-            for z, label in enumerate(labels):
-                sensitivity = _share(hits[v, z], of_class[v, z])
-                specificity = _share(
-                    max(others[v, z] - (named[v, z] - hits[v, z]), 0.0), others[v, z]
-                )
-                rows.append(
-                    [
-                        votes.models[m].name,
-                        label,
-                        round(float(cast.totals[v])),
-                        *sensitivity,
-                        *specificity,
-                    ]
-                )
+    cast, n_classes = ballots(votes, outcome.classes), len(outcome.classes)
+    named, of_class = cast.named(n_classes), cast.on_class(proba)
+    hits = cast.named(n_classes, cast.proba_of_class(proba))
+    others = of_class.sum(axis=1, keepdims=True) - of_class
+    rejected = np.maximum(others - (named - hits), 0.0)
+    rows = [
+        (
+            votes.models[m].name,
+            plain(outcome.classes[z]),
+            round(float(cast.totals[m])),
+            *_share(hits[m, z], of_class[m, z]),
+            *_share(rejected[m, z], others[m, z]),
+        )
+        for m in np.flatnonzero(votes.models.is_voter).tolist()
+        for z in range(n_classes)
+    ]
     return Table.of(SKILL_COLUMNS, rows, f"{HARD}." if weights is None else "")
 
 
@@ -260,22 +237,19 @@ def confusion_of(outcome: Solved, model: str) -> Table:
     """
     outcome = solution_of(outcome)
     votes = outcome.require_votes("confusion")
-    names = [own.name for own in votes.models]
+    names = [model.name for model in votes.models]
     if model not in names:
         raise unknown_name("base model", model, names)
     m = names.index(model)
-    groups, begin = membership(votes), int(votes.models.offsets[m])
-    place = np.flatnonzero((groups.order >= begin) & (groups.order < votes.models.offsets[m + 1]))
-    own = np.zeros((votes.models[m].n_groups, len(outcome.classes)))
-    own[groups.order[place] - begin] = groups.scatter(votes.counts[:, None] * outcome.row_proba)[
-        place
-    ]
+    mass = scatter_to_votes(votes, membership(votes), votes.counts[:, None] * outcome.row_proba)
+    table = mass[votes.models.offsets[m] : votes.models.offsets[m + 1]].T  # classes x answers
     columns: dict[str, Sequence[Any]] = {
         "class": [plain(label) for label in outcome.classes],
-        "share": normalised(own.sum(axis=0)).tolist(),
+        "share": normalised(table.sum(axis=1)).tolist(),
     }
-    said = zip(votes.models[m].labels.tolist(), normalised(own.T).T, strict=True)
-    return Table(columns | {f"says {plain(label)}": shares.tolist() for label, shares in said})
+    for label, shares in zip(votes.models[m].labels, normalised(table).T, strict=True):
+        columns[f"says {plain(label)}"] = shares.tolist()
+    return Table(columns)
 
 
 # ---- what a voter said ---------------------------------------------------------------------------
@@ -283,74 +257,69 @@ def confusion_of(outcome: Solved, model: str) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class Ballots:
-    """The votes of some voters: of each the place of its voter, its distinct row, its class in the answer (-1: none), its weight.
+    """The votes: the number of each one's voter, its distinct row, its class in the answer (-1: none), its weight.
 
     A soft vote counts for its most probable class. So does an answer on a scale, which is divided
     evenly among the classes: half a vote each for two classes where it lies on their border, and
     none where it has no order.
     """
 
-    voters: Array  # their numbers
-    owner: Array
+    voters: Array
     rows: Array
     classes: Array
     weights: Array
-    n_answered: Array  # by voter and by weight, answers that stand for no class included
+    n_answered: Array  # by base model and by weight, answers that stand for no class included
 
     @cached_property
     def totals(self) -> Array:
-        """How many votes for classes each voter cast, by weight."""
+        """How many votes for classes each base model cast, by weight."""
         return self.sums(1.0)
 
     def sums(self, values: Array | float) -> Array:
-        """The sum of a value of each vote, by voter."""
-        return np.bincount(self.owner, weights=self.weights * values, minlength=len(self.voters))
+        """The sum of a value of each vote, by base model."""
+        return np.bincount(
+            self.voters, weights=self.weights * values, minlength=len(self.n_answered)
+        )
 
     def means(self, values: Array) -> list[float | None]:
-        """The mean of a value of each vote, by voter; None for voters without votes."""
-        sums = self.sums(values).tolist()
-        return [
-            part / n if n > 0 else None for part, n in zip(sums, self.totals.tolist(), strict=True)
-        ]
+        """The mean of a value of each vote, by base model; None for those without votes."""
+        sums = zip(self.sums(values).tolist(), self.totals.tolist(), strict=True)
+        return [part / n if n > 0 else None for part, n in sums]
+
+    def proba_of_class(self, proba: Array) -> Array:
+        """The probability of the class of each vote, by the class probabilities of rows."""
+        return np.where(self.classes >= 0, proba[self.rows, self.classes], 0.0)
 
     def named(self, n_classes: int, values: Array | float = 1.0) -> Array:
-        """The sum of a value over each voter's votes for each class, voters x classes."""
-        some = self.classes >= 0
-        cells = self.owner[some] * n_classes + self.classes[some]
-        sums = np.bincount(
-            cells, weights=(self.weights * values)[some], minlength=len(self.voters) * n_classes
-        )
-        return sums.reshape(-1, n_classes)
+        """The sum of a value over votes for each class, base models x classes."""
+        is_class, shape = self.classes >= 0, (len(self.n_answered), n_classes)
+        cells = (self.voters * n_classes + self.classes)[is_class]
+        weights = (self.weights * values)[is_class]
+        return np.bincount(cells, weights=weights, minlength=shape[0] * n_classes).reshape(shape)
 
     def on_class(self, proba: Array) -> Array:
-        """How many of each voter's votes are on objects of each class, by the class probabilities of rows."""
-        shape = len(self.voters), len(self.rows)
+        """How many votes of each base model are on objects of each class, by the class probabilities of rows."""
+        shape = len(self.n_answered), len(proba)
         return np.asarray(
-            sparse.csr_array((self.weights, (self.owner, np.arange(shape[1]))), shape=shape)
-            @ proba[self.rows]
+            sparse.csr_array((self.weights, (self.voters, self.rows)), shape=shape) @ proba
         )
 
 
-def ballots(votes: Votes, classes: Array) -> Iterator[Ballots]:
-    """The votes, some voters at a time, of whom a crowd may have hundreds of thousands."""
-    number, hard = matching_labels(votes.classes, classes), hardened(votes)
-    voters = np.flatnonzero(votes.models.is_voter)
-    parts = np.cumsum(np.maximum(votes_per_model(votes)[voters], len(classes))) // TOGETHER
-    for chosen in np.split(voters, np.flatnonzero(np.diff(parts)) + 1):
-        owner, rows, groups, shares = entries_of(hard, chosen)
-        weights = shares * votes.counts[rows]
-        n_answered = np.bincount(owner, weights=weights, minlength=len(chosen))
-        vote_classes = votes.models.group_class[groups]
-        if (vote_classes < 0).any():  # answers on a scale
-            ballot = group_ballot(votes)[groups]
-            each = np.repeat(np.arange(len(groups)), np.diff(ballot.indptr))
-            owner, rows, weights, vote_classes = (
-                owner[each],
-                rows[each],
-                weights[each] * ballot.data,
-                ballot.indices,
-            )
-        yield Ballots(chosen, owner, rows, number[vote_classes], weights, n_answered)
+def ballots(votes: Votes, classes: Array) -> Ballots:
+    """The votes of all voters one by one."""
+    matrix, models = entries(hardened(votes)).tocoo(), votes.models
+    rows, groups = matrix.coords
+    weights, voters = matrix.data * votes.counts[rows], models.group_model[groups]
+    n_answered = np.bincount(voters, weights=weights, minlength=len(models))
+    ballot = group_ballot(votes)[groups]
+    each = np.repeat(np.arange(len(groups)), np.diff(ballot.indptr))
+    return Ballots(
+        voters[each].astype(np.int64),
+        rows[each],
+        matching_labels(votes.classes, classes)[ballot.indices],
+        weights[each] * ballot.data,
+        n_answered,
+    )
 
 
 def labelled_rows(votes: Votes, codes: Array, weights: Array | None = None) -> tuple[Votes, Array]:
