@@ -226,54 +226,33 @@ def voters(votes: str, json: bool, **options: Any) -> None:
 @o.id
 @o.truth
 @o.max_rows
-@o.files(
-    "--disputed",
-    metavar="FILE",
-    help="Write the objects on which the methods disagree, the most disputed first.",
-)
-@o.files(
-    "--n-disputed",
-    metavar="N",
-    type=int,
-    default=200,
-    help="How many disputed objects to write, and to print with --json.",
-)
-@o.overwrite
 @o.fast
 @o.json
 def compare(
     votes: str,
     methods: tuple[str, ...],
-    disputed: str | None,
-    n_disputed: int,
     fast: bool,
     json: bool,
     **options: Any,
 ) -> None:
     """Compare the methods on the same votes.
 
-    Shows how often they disagree, on which objects, and how often each is right where labels are
-    known.
+    Shows how often they disagree, and how often each is right where labels are known.
 
     For example:
     ec3learn compare votes.csv --classifiers svm,tree,bayes --clusterings kmeans --known gold
     ec3learn compare votes.csv -c svm,tree,bayes --methods auto,majority --truth truth
-    ec3learn compare votes.csv -c svm,tree,bayes --id id --disputed review.csv
     """
     from ..methods import compare as compare_methods
-    from ..tables.files import content_of_file, write_table
+    from ..tables.files import content_of_file
 
-    require_integer("n_disputed", n_disputed, 0)
-    prepare(votes, {"disputed": disputed}, options)
-    with opened(votes, options, disputed) as table:
+    with opened(votes, options) as table:
         limits = {"max_rows": options["max_rows"], "id": options["id"]}
         content = content_of_file(table, naming_from(options), **limits)
         judged = {"truth": content.truth, "fast": fast}
         chosen = names(methods) if methods else None
         compared = compare_methods(content.votes, content.known, chosen, **judged)
-        if disputed is not None:
-            write_table(compared.disputed(n_disputed), table, disputed, options["overwrite"])
-    show(compared.as_dict(n_disputed) if json else compared, json)
+    show({"methods": compared, "note": compared.note} if json else compared, json)
 
 
 @o.command

@@ -5,7 +5,7 @@ from functools import partial
 from .base import METHODS, Method, method_of
 from .bgcm import BGCM
 from .c3e import C3EKL, C3ESL
-from .comparison import Comparison, compare
+from .comparison import compare
 from .crowds import BWA, EBCC
 from .dawid_skene import DawidSkene
 from .ec3.ec3 import EC3
@@ -48,7 +48,6 @@ __all__ = [
     "METHODS",
     "UPE",
     "Auto",
-    "Comparison",
     "DawidSkene",
     "MajorityVote",
     "Method",
