@@ -1355,8 +1355,8 @@ def test_methods_are_compared_as_by_the_library(folder, run):
     expected = compare(votes_from(frame, **ALL_VOTERS), known, ["majority", "dawid-skene", "bgcm"])
     assert code == DONE
     assert facts["note"] == expected.note
-    assert {row["method"]: row["correct"] for row in facts["methods"]} == pytest.approx(
-        dict(zip(expected["method"], expected["correct"], strict=True))
+    assert {row["method"]: row["differs"] for row in facts["methods"]} == pytest.approx(
+        dict(zip(expected["method"], expected["differs"], strict=True))
     )
     assert "of 540 objects without a known label" in run("compare", "votes.csv", *VOTERS, *words)[1]
 
