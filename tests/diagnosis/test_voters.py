@@ -590,12 +590,11 @@ def test_an_explanation_leaves_out_who_said_nothing():
     explanation = (
         DawidSkene().solve(Votes.from_long(*map(list, zip(*rows, strict=True)))).explain("q0")
     )
-    assert len(explanation.by_model) > 40
-    assert len(explanation.silent) == explanation.as_dict()["silent"] == 38
+    assert explanation.by_model["model"] == ["w0", "w5", "prior"]
+    assert explanation.silent == explanation.as_dict()["silent"] == 38
     assert "\nw5 " in str(explanation)
     assert "w17" not in str(explanation)
     assert "38 other base models said nothing about it." in str(explanation)
-    assert "38 other base models said nothing about it." in explanation._repr_html_()
     assert {row["model"] for row in explanation.as_dict()["by_model"]} >= {"w0", "w5"}
 
 

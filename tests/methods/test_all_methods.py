@@ -672,17 +672,6 @@ def test_a_class_in_the_place_of_a_method_is_refused_with_the_remedy():
         method_of(EC3, "towards")
 
 
-def test_the_words_for_a_tie_fit_the_method():
-    votes = Votes.from_labels({"a": list("pqpq"), "b": list("qqpq")})
-    why = {
-        name: METHODS[name]().solve(votes).contested(1).columns["why"][0]
-        for name in ("majority", "dawid-skene", "iec3")
-    }
-    assert why["majority"].endswith("decided by the more common class")
-    assert why["dawid-skene"].endswith("by who said it")
-    assert why["iec3"].endswith("decided by its groups")
-
-
 def test_an_extension_to_nothing_can_be_looked_at(w8):
     assert "Consensus" in METHODS["majority"]().solve(w8).extend(w8[:0])._repr_html_()
 

@@ -361,29 +361,6 @@ def test_the_majority_vote_to_compare_with_has_no_part_in_the_prior(crowd):
     assert consensus.summary(ec3learn.Auto()).held_out is not None
 
 
-@pytest.mark.parametrize("method", ["auto", "dawid-skene", "soft-vote"])
-def test_a_prior_is_said_to_decide_where_it_does(method):
-    rng = np.random.default_rng(0)
-    truth = rng.integers(2, size=300)
-    said = {
-        name: np.where(rng.random(300) < 0.7, truth, 1 - truth).astype(float) for name in "abcd"
-    }
-    for votes in said.values():
-        votes[0] = np.nan
-    prior = np.column_stack([1 - truth, truth]) * 0.8 + 0.1
-    prior[150:] = np.nan
-    rows = (
-        ec3learn.solve(Votes.from_labels(said), prior=prior, method=method)
-        .contested(300, distinct=False)
-        .rows()
-    )
-    why = {row["object"]: row["why"] for row in rows}
-    assert why.pop(0) == "nobody voted on it: its prior decides"
-    decided = {i: text for i, text in why.items() if "decided by" in text or "overruled by" in text}
-    assert {"its prior" in text for i, text in decided.items() if i < 150} == {True}
-    assert {"its prior" in text for i, text in decided.items() if i >= 150} == {False}
-
-
 def test_a_prior_of_no_object_is_not_used(crowd):
     votes, *_ = crowd
     consensus = Panel().solve(votes, prior=np.full((votes.n_objects, votes.n_classes), np.nan))

@@ -10,7 +10,6 @@ are best in proportion to the spread of the answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -19,30 +18,25 @@ from scipy.special import softmax
 from .._checks import require_bool, require_choice, require_integer, require_seed
 from .._table import Table
 from .._typing import Array
-from ..algebra.membership import membership
+from ..algebra.membership import entries, membership
 from ..algebra.trust import fit_slope_and_offsets
-from ..answer.rule import COMPANIONS, GROUPS, GroupRule
+from ..answer.extension import matching_labels
 from ..answer.solution import Solution, Solved, solution_of
-from ..votes import Votes, group_ballot, n_alike, only_rows, votes_on
+from ..votes import Votes, group_ballot, has_graders, n_alike, only_rows, votes_on
 from ..votes.labels import plain
 from ..votes.prior import log_shares
-from .explanation import class_tally_of, tally_of, tally_text, why_contested
+from .explanation import tally_of, tally_text, why_contested
 from .labels import taught_labels
 from .metrics import row_weights, votes_per_row
 
 Goal = Literal["label", "vote", "share"]
 
 CLOSE = 0.1  # the margin below which an object is a close call
-TIED, COMMON = (
-    1e-9,
-    "the more common class",
-)  # the margin below which two classes are tied, and what decides then
 GOALS = ("label", "vote", "share")
-DISCOUNT = 0.25  # power of the number of votes, and of objects asked about that are alike, by which the next is worth less
-HELD = (
-    4.0,
-    4.0,
-)  # inverse variances of a slope around 1 and of the offsets of classes around 0, before any label is known
+# The power of the number of votes, and of objects with the same votes, by which the next is worth less:
+DISCOUNT = 0.25
+# Inverse variances of a slope around 1 and of the offsets of classes around 0, before any label is known:
+HELD = (4.0, 4.0)
 EVEN = 0.7  # part of the chances for a share that is even: answers may be surer than they should be
 
 
@@ -75,83 +69,39 @@ def contested(outcome: Solved, n: int = 10, *, distinct: bool = True) -> Table:
     require_integer("n", n, 0)
     require_bool("distinct", distinct)
     votes = outcome.require_votes("contested")
-    objects, rows = _closest(outcome, n, distinct)
+    row_of = outcome.expand(np.arange(votes.n_rows))
+    objects = np.unique(row_of, return_index=True)[1] if distinct else np.arange(len(row_of))
+    if outcome.known is not None:
+        objects = objects[~outcome.known.labelled[row_of[objects]]]
+    margin = outcome.row_margin.round(12)[row_of[objects]]
+    objects = objects[np.lexsort((row_of[objects], margin))][:n]
+    rows, labels = row_of[objects], [plain(label) for label in outcome.classes]
     proba, best = outcome.row_proba[rows], outcome.row_classes[rows]
-    others = proba.copy()
-    others[np.arange(len(rows)), best] = -1
-    second = others.argmax(axis=1)
+    others = np.where(np.arange(len(labels)) == best[:, None], -1, proba)
+    tallies = (tally_of(votes_on(votes, i), votes.models) for i in objects.tolist())
     columns: dict[str, list[Any]] = {
-        "object": [outcome.name_of(i) for i in objects],
-        "label": [plain(outcome.classes[z]) for z in best],
+        "object": [outcome.name_of(i) for i in objects.tolist()],
+        "label": [labels[z] for z in best],
         "confidence": proba.max(axis=1, initial=0.0).tolist(),
-        "runner_up": [
-            plain(outcome.classes[z]) if len(outcome.classes) > 1 else None for z in second
-        ],
+        "runner_up": [labels[z] if len(labels) > 1 else None for z in others.argmax(axis=1)],
         "margin": outcome.row_margin[rows].tolist(),
+        "votes": [tally_text(tally) for tally in tallies],
+        "alike": [round(n) for n in n_alike(votes)[rows].tolist()],
+        "why": _why(outcome, votes, rows),
     }
-    spoken = [votes_on(votes, i) for i in objects]
-    columns["votes"] = [tally_text(tally_of(said, votes.models)) for said in spoken]
-    columns["alike"] = [round(n) for n in n_alike(votes)[rows].tolist()]
-    columns["why"] = _why(outcome, votes, rows, spoken)
     return Table(columns)
 
 
-def _why(
-    outcome: Solution, votes: Votes, rows: Array, spoken: Sequence[Mapping[int, Any]]
-) -> list[str]:
-    """In a few words, why the answers of some objects are as they are."""
-    nothing, margins = outcome.unanswered_rows, outcome.row_margin[rows]
-    texts = []
-    for row, said, margin, decides in zip(
-        rows, spoken, margins, _decided_by(outcome, votes, rows), strict=True
-    ):
-        if nothing is not None and nothing[row]:
-            texts.append(f"it has {outcome.lacking}")
-            continue
-        tally = class_tally_of(said, votes)
-        graded = any(votes.models[m].kind == "grader" for m in said)
-        decides = COMMON if margin < TIED and len(tally) > 1 else decides
-        label = plain(outcome.classes[outcome.row_classes[row]])
-        texts.append(why_contested(tally, label, decides, graded=graded))
-    return texts
-
-
-def _closest(outcome: Solution, n: int, distinct: bool) -> tuple[list[int], Array]:
-    """The objects with the smallest margins whose label is not known, and the distinct row of each."""
-    margin = outcome.row_margin
-    order = np.lexsort((np.arange(len(margin)), np.round(margin, 12)))
-    if outcome.known is not None:
-        order = order[~outcome.known.labelled[order]]
-    found: list[tuple[int, int]] = []
-    for row in order[:n].tolist():
-        members = (
-            [row]
-            if outcome.index is None
-            else np.flatnonzero(outcome.index == row)[: 1 if distinct else n]
-        )
-        found += [(int(member), row) for member in members]
-    return [i for i, _ in found[:n]], np.array([row for _, row in found[:n]], dtype=int)
-
-
-def _decided_by(outcome: Solution, votes: Votes, rows: Array) -> list[str]:
-    """What decides the answers of some rows, besides the number of votes."""
-    terms = (
-        {term.name for term in outcome.rule.terms} if isinstance(outcome.rule, GroupRule) else set()
-    )
-    equal = len(set(outcome.weights.tolist())) == 1
-    if not isinstance(outcome.rule, GroupRule | None):
-        joined = (
-            outcome.settings.get("clusterings") in ("join", "voters")
-            and not votes.models.is_voter.all()
-        )
-        decides = ["who said it", "its clusters"] if joined else ["who said it"]
-    elif outcome.rule is None or terms & {GROUPS, COMPANIONS}:
-        decides = ["its groups"] if equal else ["weights", "groups"]
-    else:
-        decides = [] if equal else ["weights"]
-    prior = np.zeros(len(rows)) if votes.prior is None else votes.prior.weight[rows]
-    found = ([*decides, "its prior"] if weight > 0 else decides or [COMMON] for weight in prior)
-    return [" and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) for parts in found]
+def _why(outcome: Solution, votes: Votes, rows: Array) -> list[str]:
+    """In a few words, why the answers of some rows are as they are."""
+    labels, graded = [plain(label) for label in votes.classes], has_graders(votes)
+    answers = matching_labels(outcome.classes, votes.classes)[outcome.row_classes[rows]]
+    tallies = (entries(votes)[rows] @ group_ballot(votes)).toarray().round(9)
+    nothing = np.zeros(votes.n_rows) if outcome.unanswered_rows is None else outcome.unanswered_rows
+    return [
+        f"it has {outcome.lacking}" if empty else why_contested(tally, labels, answer, graded)
+        for empty, tally, answer in zip(nothing[rows], tallies, answers.tolist(), strict=True)
+    ]
 
 
 # ---- whom to ask next ----------------------------------------------------------------------------
@@ -201,35 +151,30 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
     require_choice("goal", goal, GOALS)
     require_seed("random_state", random_state)
     votes = outcome.require_votes("ask")
-    cast = votes_per_row(votes, np.diff(group_ballot(votes).indptr) > 0)
-    known = taught_labels(outcome).codes
-    gains: Array | None = None
-    chances: Array | None = None
+    n_votes = votes_per_row(votes, np.diff(group_ballot(votes).indptr) > 0)
+    known, row_of = taught_labels(outcome).codes, outcome.expand(np.arange(votes.n_rows))
     if goal == "share":
-        chance = _chances(outcome, known < 0, n)
+        chance, gain = _chances(outcome, known < 0, n), np.full(len(known), None)
         chosen = _drawn(chance, known < 0, np.random.default_rng(random_state))
-        chances = chance[chosen]
     else:
-        candidates = np.flatnonzero(known < 0)
-        row_of = candidates if outcome.index is None else outcome.index[candidates]
-        gain = chance_wrong(outcome)[row_of] / _place_in_row(row_of) ** DISCOUNT
+        chance, gain = np.full(len(known), None), np.full(len(known), -np.inf)
+        unknown = np.flatnonzero(known < 0)
+        gain[unknown] = chance_wrong(outcome)[row_of[unknown]]
+        gain[unknown] /= _place_in_row(row_of[unknown]) ** DISCOUNT
         if goal == "vote":
-            gain = gain / np.maximum(cast[row_of], 1.0) ** DISCOUNT
-        best = np.argsort(-gain.round(12), kind="stable")[:n]
-        chosen, gains = candidates[best], gain[best]
-    rows, nothing = chosen if outcome.index is None else outcome.index[chosen], [None] * len(chosen)
-    labels = [plain(label) for label in outcome.classes]
-    spoken = [votes_on(votes, i) for i in chosen.tolist()]
+            gain /= np.maximum(n_votes[row_of], 1.0) ** DISCOUNT
+        chosen = np.argsort(-gain.round(12), kind="stable")[: min(n, len(unknown))]
+    rows, labels = row_of[chosen], [plain(label) for label in outcome.classes]
     return Table(
         {
             "object": [outcome.name_of(i) for i in chosen.tolist()],
             "label": [None if z < 0 else labels[z] for z in known[chosen]],
             "answer": [labels[z] for z in outcome.row_classes[rows]],
             "confidence": outcome.row_proba[rows].max(axis=1, initial=0.0).tolist(),
-            "votes": [round(float(number)) for number in cast[rows]],
-            "why": _why(outcome, votes, rows, spoken),
-            "gain": nothing if gains is None else gains.tolist(),
-            "chance": nothing if chances is None else chances.tolist(),
+            "votes": [round(float(number)) for number in n_votes[rows]],
+            "why": _why(outcome, votes, rows),
+            "gain": gain[chosen].tolist(),
+            "chance": chance[chosen].tolist(),
             "goal": [goal] * len(chosen),
         }
     )
@@ -256,11 +201,8 @@ def chance_wrong(outcome: Solution) -> Array:
 def _place_in_row(row_of: Array) -> Array:
     """For each object which of the objects with the same votes it is, counted from 1."""
     order = np.argsort(row_of, kind="stable")
-    starts = np.flatnonzero(np.diff(row_of[order], prepend=-1))
-    place = np.empty(len(row_of))
-    place[order] = (
-        np.arange(len(row_of)) - np.repeat(starts, np.diff(np.append(starts, len(row_of)))) + 1
-    )
+    in_order, place = row_of[order], np.empty(len(row_of))
+    place[order] = np.arange(1, len(row_of) + 1) - np.searchsorted(in_order, in_order)
     return place
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,8 @@ from .._typing import Array
 from ..answer.extension import aligned_membership
 from ..answer.rule import NOBODY, KnownLabels
 from ..answer.solution import Solved, solution_of
-from ..votes import BaseModel, Votes
+from ..votes import BaseModel
 from ..votes.labels import Label, plain
-from ..votes.scale import class_shares
 
 NO_PARTS = "The answer of this method is not a sum of parts."
 
@@ -54,100 +52,82 @@ class Explanation:
     parts: Mapping[tuple[str, str], Array]
     unit: str = "probability"
 
-    def as_dict(self) -> dict[str, Any]:
-        """The explanation as JSON can hold it."""
-        return {
-            "object": self.object,
-            "label": self.label,
-            "proba": {
-                str(label): float(share)
-                for label, share in zip(self.classes, self.proba, strict=True)
-            },
-            "unit": self.unit,
-            "by_model": list(self._who_counted.rows()),
-            "silent": len(self.silent),
-            "by_term": list(self.by_term.rows()),
-        }
-
     @cached_property
     def by_model(self) -> Table:
-        """The vote of each base model, and what it gave to each class."""
-        rest = [
-            name for name in dict.fromkeys(name for name, _ in self.parts) if name not in self.said
+        """The vote of each base model that counted, and what it gave to each class."""
+        gave, zero = self._gave(0), np.zeros(len(self.classes))
+        names = [
+            name
+            for name, answer in self.said.items()
+            if answer is not None or gave.get(name, zero).any()
         ]
-        names = [*self.said, *rest]
+        names += [name for name in gave if name not in self.said]
         columns: dict[str, Sequence[Any]] = {
             "model": names,
             "kind": [self.kinds.get(name, "") for name in names],
             "said": [_said_text(self.said.get(name)) for name in names],
         }
-        return Table(columns | self._given(names, position=0) if self.parts else columns)
+        return Table(columns | self._columns([gave.get(name, zero) for name in names]))
 
     @cached_property
     def by_term(self) -> Table:
         """What each term gave to each class."""
-        names = list(dict.fromkeys(term for _, term in self.parts))
-        return Table({"term": names} | self._given(names, position=1))
-
-    @cached_property
-    def silent(self) -> list[str]:
-        """The base models that said nothing about the object, and gave nothing to any class."""
-        gave = {name for (name, _), part in self.parts.items() if np.abs(part).max(initial=0.0) > 0}
-        return [name for name, said in self.said.items() if said is None and name not in gave]
+        gave = self._gave(1)
+        return Table({"term": list(gave)} | self._columns(list(gave.values())))
 
     @property
-    def _who_counted(self) -> Table:
-        """The base models without the silent ones."""
-        left_out = set(self.silent)
-        rows = [row for row in self.by_model.rows() if row["model"] not in left_out]
-        return Table({name: [row[name] for row in rows] for name in self.by_model.columns})
+    def silent(self) -> int:
+        """How many base models said nothing about the object, and gave nothing to any class."""
+        return len(set(self.said) - set(self.by_model["model"]))
 
-    @property
-    def _who_did_not(self) -> str:
-        return (
-            f"{count(len(self.silent), 'other base model')} said nothing about it."
-            if self.silent
-            else ""
-        )
+    def as_dict(self) -> dict[str, Any]:
+        """The explanation as JSON can hold it."""
+        proba = zip(map(str, self.classes), self.proba.tolist(), strict=True)
+        return {
+            "object": self.object,
+            "label": self.label,
+            "proba": dict(proba),
+            "unit": self.unit,
+            "by_model": list(self.by_model.rows()),
+            "silent": self.silent,
+            "by_term": list(self.by_term.rows()),
+        }
 
-    def _given(self, names: Sequence[str], position: int) -> dict[str, Sequence[Any]]:
-        """How much each of some base models or terms counted, and what it gave to each class, as columns.
+    def _gave(self, place: int) -> dict[str, Array]:
+        """The sum of the parts of each base model (place 0) or term (place 1)."""
+        sums: dict[str, Array] = {}
+        for names, part in self.parts.items():
+            sums[names[place]] = sums.get(names[place], 0.0) + part
+        return sums
+
+    def _columns(self, parts: list[Array]) -> dict[str, Sequence[Any]]:
+        """How much each of these parts counted, and what it gave to each class.
 
         What counts is its share of the answer, or how far its evidence sets the classes apart.
         """
-        zero = np.zeros(len(self.classes))
-        sums = [
-            sum((part for key, part in self.parts.items() if key[position] == name), zero)
-            for name in names
-        ]
-        given = np.array(sums).reshape(len(names), len(zero))
-        weight = given.sum(axis=1) if self.unit == "probability" else np.ptp(given, axis=1)
-        by_class = {
-            f"to {plain(label)}": column.tolist()
-            for label, column in zip(self.classes, given.T, strict=True)
+        if not self.parts:
+            return {}
+        table = np.reshape(parts, (len(parts), len(self.classes)))
+        weight = table.sum(axis=1) if self.unit == "probability" else np.ptp(table, axis=1)
+        columns = {
+            f"to {plain(label)}": table[:, z].tolist() for z, label in enumerate(self.classes)
         }
-        return {"weight": weight.tolist(), **by_class}
+        return {"weight": weight.tolist(), **columns}
 
     def __repr__(self) -> str:
-        shares = ", ".join(
-            f"{shown(plain(label))} {p:.3f}"
-            for label, p in zip(self.classes, self.proba, strict=True)
-        )
-        head = printable(
-            f"Object {clipped(repr(self.object))} is {clipped(repr(self.label))} ({shares})"
-        )
-        models = "\n".join(filter(None, [str(self._who_counted), self._who_did_not]))
-        if not self.parts:
-            return f"{head}\n\n{models}\n\n{NO_PARTS}"
-        unit = "" if self.unit == "probability" else f"\n\nIn units of {self.unit}:"
-        if self.unit == "change of probability":
-            unit = "\n\nHow far each vote moves the probabilities: they would change by as much without it."
-        return f"{head}{unit}\n\n{models}\n\n{self.by_term}"
-
-    def _repr_html_(self) -> str:
-        by_term = self.by_term._repr_html_() if self.parts else f"<p>{NO_PARTS}</p>"
-        head, models = escape(repr(self).splitlines()[0]), self._who_counted._repr_html_()
-        return f"<p>{head}</p>{models}<p>{self._who_did_not}</p>{by_term}"
+        classes = zip(self.classes, self.proba, strict=True)
+        shares = ", ".join(f"{shown(plain(label))} {p:.3f}" for label, p in classes)
+        name, label = clipped(repr(self.object)), clipped(repr(self.label))
+        unit = {
+            "probability": "",
+            "log evidence": "In units of log evidence:",
+            "change of probability": "How far each vote moves the probabilities: they would change by as much without it.",
+        }[self.unit]
+        others = f"{count(self.silent, 'other base model')} said nothing about it."
+        models = f"{self.by_model}\n{others}" if self.silent else str(self.by_model)
+        head = printable(f"Object {name} is {label} ({shares})")
+        blocks = [head, unit, models, str(self.by_term)] if self.parts else [head, models, NO_PARTS]
+        return "\n\n".join(filter(None, blocks))
 
 
 def explain(outcome: Solved, i: Any) -> Explanation:
@@ -178,17 +158,14 @@ def explain(outcome: Solved, i: Any) -> Explanation:
     votes = outcome.require_votes("explain")
     position = outcome.position_of(i)
     row = position if votes.index is None else int(votes.index[position])
-    own = votes[position]
     parts: dict[tuple[str, str], Array] = {}
     if outcome.rule is not None:
-        known = (
-            None
-            if outcome.known is None
-            else KnownLabels(outcome.known.codes[row : row + 1], outcome.known.pull)
-        )
+        known = outcome.known
+        if known is not None:
+            known = KnownLabels(known.codes[row : row + 1], known.pull)
         owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
-        given = aligned_membership(outcome, own, warn=False)
-        for (m, term), part in outcome.rule.contributions(given, owner, known).items():
+        groups = aligned_membership(outcome, votes[position], warn=False)
+        for (m, term), part in outcome.rule.contributions(groups, owner, known).items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
     return Explanation(
         object=outcome.name_of(position),
@@ -214,68 +191,38 @@ def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tup
     place: dict[Label, int] = {}
     for m, answer in spoken.items():
         if models[m].is_voter:
-            for label, share in answer.items() if isinstance(answer, dict) else [(answer, 1.0)]:
-                if share > 0:
-                    counts[label] = counts.get(label, 0.0) + share
+            shares = answer if isinstance(answer, dict) else {answer: 1.0}
+            for label, share in shares.items():
+                counts[label] = counts.get(label, 0.0) + share
         if models[m].kind == "grader":
             place |= {plain(label): number for number, label in enumerate(models[m].labels)}
-    return sorted(counts.items(), key=lambda item: (place.get(item[0], -1), -item[1]))
+    cast = [(label, n) for label, n in counts.items() if n > 0]
+    return sorted(cast, key=lambda item: (place.get(item[0], -1), -item[1]))
 
 
-def class_tally_of(spoken: Mapping[int, Any], votes: Votes) -> list[tuple[Label, float]]:
-    """How many votes each class has, most first; an answer on a scale counts for the class that it falls into."""
-    counts = dict(
-        tally_of(
-            {m: answer for m, answer in spoken.items() if votes.models[m].kind == "classifier"},
-            votes.models,
-        )
-    )
-    classes = [plain(label) for label in votes.classes]
-    for m, answer in spoken.items():
-        positions = votes.models[m].positions
-        if positions is not None:
-            given = answer if isinstance(answer, dict) else {answer: 1.0}
-            shares = np.array([given.get(plain(label), 0.0) for label in votes.models[m].labels])
-            for label, share in zip(
-                classes, (shares @ class_shares(positions, len(classes))).tolist(), strict=True
-            ):
-                if share > 0:
-                    counts[label] = counts.get(label, 0.0) + share
-    return sorted(counts.items(), key=lambda item: -item[1])
+def why_contested(tally: Array, classes: Sequence[Label], answer: int, graded: bool) -> str:
+    """In a few words why an object is contested, from the votes for each class and the number of its own.
 
-
-def why_contested(
-    tally: list[tuple[Label, float]], label: Label, decides: str, *, graded: bool = False
-) -> str:
-    """In a few words why an object is contested: from the votes for each class, its label, and what else decides.
-
-    `graded` says that some of these votes are answers on a scale.
+    `graded` says that voters answered on a scale.
     """
-    if not tally:
-        if graded:
-            return "no answer leans to a class"
-        by = ["its clusters"] if "clusters" in decides or "groups" in decides else []
-        by += ["its prior"] if "its prior" in decides else []
-        return "nobody voted on it" + (
-            f": {' and '.join(by)} decide{'s' * (by == ['its prior'])}" if by else ""
-        )
-    said, say, votes_say = ("lean to", "leans to", "lean to") if graded else ("said", "says", "say")
-    first, most = tally[0]
-    top = [name for name, votes in tally if votes > most - 1e-9]
-    total = sum(votes for _, votes in tally)
-    if label not in top:
-        return f"the votes are overruled by {decides}: {number_text(most)} of {number_text(total)} {said} {first}"
+    said, says, say = ("lean to", "leans to", "lean to") if graded else ("said", "says", "say")
+    most, total = float(tally.max()), float(tally.sum())
+    top = np.flatnonzero(tally > most - 1e-9).tolist()
+    if total == 0:
+        return "no answer leans to a class" if graded else "nobody voted on it"
+    first, shares = classes[top[0]], f"{number_text(most)} of {number_text(total)}"
+    if answer not in top:
+        return f"the votes are overruled: {shares} {said} {first}"
     if len(top) > 1:
-        *others, last = map(str, top)
-        return f"the votes are tied between {', '.join(others)} and {last}: decided by {decides}"
-    if len(tally) == 1:
-        voices = (
-            f"its only vote {say}" if total == 1 else f"all {number_text(total)} votes {votes_say}"
-        )
-        return f"{voices} {label}" + (
-            "" if decides == "the more common class" else f", less sure by {decides}"
-        )
-    return f"the votes are split: {number_text(most)} of {number_text(total)} {said} {label}"
+        *others, last = (str(classes[z]) for z in top)
+        return f"the votes are tied between {', '.join(others)} and {last}"
+    if most < total:
+        return f"the votes are split: {shares} {said} {first}"
+    return (
+        f"its only vote {says} {first}"
+        if total == 1
+        else f"all {number_text(total)} votes {say} {first}"
+    )
 
 
 def tally_text(tally: list[tuple[Label, float]], most: int = 5) -> str:
