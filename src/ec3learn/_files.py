@@ -43,7 +43,7 @@ def path_of(path: Any, argument: str = "path") -> Path:
         raise InputTypeError(argument, "must be the name of a file", got=path)
     if "\0" in os.fspath(path):
         raise InputError(argument, "must be the name of a file, without NUL", got=path)
-    if os.path.isdir(path):
+    if os.path.isdir(Path(path)):  # "" is the folder we are in
         raise InputFileError(argument, "must be a file", came=f"the folder {Path(path)}")
     return Path(path)
 

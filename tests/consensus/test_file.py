@@ -125,34 +125,6 @@ def test_a_flipped_byte_is_found_or_changes_nothing(saved, w8):
             assert_array_equal(loaded.extend(w8).proba, answer)
 
 
-@pytest.mark.parametrize(
-    ("name", "array", "reason"),
-    [
-        ("solution.rule.fallback", np.ones(7), "fallback is not what ec3learn writes"),
-        ("solution.weights", np.array([[1.0]]), "weights is not what ec3learn writes"),
-        ("solution.weights", np.array([np.nan] * 4), "solution.weights is not what"),
-        ("solution.rule.terms.0.group_weight", np.ones(1), "group_weight is not what"),
-    ],
-)
-def test_an_array_of_another_shape_or_that_is_not_finite_is_refused(saved, name, array, reason):
-    rewritten(saved, lambda contents: contents.update({f"{name}.npy": npy(array)}))
-    with refused(saved, "is damaged (") as caught:
-        Consensus.load(saved)
-    assert reason in str(caught.value)
-    assert str(caught.value).endswith("Save the consensus again.")
-
-
-def test_groups_that_are_not_there_are_refused(saved):
-    def change(contents):
-        term = json.loads(contents["facts.json"])["solution"]["rule"]["terms"][0]
-        name = f"{term['groups']['name']}.npy"
-        contents[name] = npy(np.load(io.BytesIO(contents[name])) + 1)
-
-    rewritten(saved, change)
-    with refused(saved, "is damaged (groups is not what ec3learn writes)"):
-        Consensus.load(saved)
-
-
 def test_a_missing_part_is_named(saved):
     rewritten(saved, lambda contents: contents.pop("solution.weights.npy"))
     with refused(saved, "is damaged (solution.weights is not a file in the archive)"):

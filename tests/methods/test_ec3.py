@@ -14,9 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ec3learn import BGCM, C3ESL, EC3, UPE, Consensus, DawidSkene, SoftVote, Votes
-from ec3learn.algebra.membership import membership
 from ec3learn.algebra.scaling import co_occurrence_scaling
-from ec3learn.methods.ec3.system import AnySetting
 
 from ..dense import minimiser
 from ..strategies import RawTable, any_settings, any_tables, any_votes, random_table
@@ -233,14 +231,6 @@ def test_all_solvers_agree(route, seed):
 @pytest.mark.parametrize("route", ROUTES)
 def test_all_solvers_agree_on_a_crowd(crowd, route):
     assert_allclose(EC3(**ROUTES[route]).solve(crowd).proba, EC3().solve(crowd).proba, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    "setting", [(0.25, 0.35, 0.35, 0.05), (0.5, 0, 0, 0.5), (0, 0, 1, 0), (0, 1, 1, 0)]
-)
-def test_sums_over_rows_taken_once_serve_every_setting(w8, setting):
-    any_setting = AnySetting(w8, membership(w8), w8.weights)
-    assert_allclose(any_setting.proba(setting), EC3(*setting).solve(w8).solution.row_proba, **EXACT)
 
 
 @given(any_tables(), any_settings())

@@ -32,36 +32,24 @@ from ..votes.labels import kind_of, label_array, plain
 from ..votes.layout import frozen
 
 FORMAT, VERSION = "ec3learn consensus", 5
-# The axes of the arrays of each class. K is the number of classes; other letters stand for any
-# length, the same within a class.
-AXES: dict[type, dict[str, str]] = {
-    Solution: {
-        "classes": "K",
-        "weights": "m",
-        "solved_proba": "rK",
-        "solved_counts": "r",
-        "unanswered_rows": "r",
-        "stored_mass": "K",
-    },
-    BaseModel: {"labels": "g", "positions": "g"},
-    GroupRule: {"fallback": "K"},
-    Term: {"groups": "g", "group_weight": "g", "group_proba": "gK"},
-    SubtypeRule: {"groups": "g", "table": "gt", "prior": "t", "fallback": "K"},
-    PrecisionRule: {
-        "groups": "g",
-        "table": "gt",
-        "own": "K",
-        "prior_precision": "K",
-        "fallback": "K",
-    },
-    LogPoolRule: {"groups": "g", "table": "gt", "fallback": "K"},
-    PanelRule: {"shares": "m", "fallback": "K"},
-    RegressionRule: {"groups": "g", "table": "gK", "offsets": "K", "fallback": "K"},
-    Trust: {"offsets": "K", "shares": "K"},
-    Note: {},
-    Table: {},
+# What a file may hold.
+CLASSES = {
+    kind.__name__: kind
+    for kind in (
+        Solution,
+        BaseModel,
+        GroupRule,
+        Term,
+        SubtypeRule,
+        PrecisionRule,
+        LogPoolRule,
+        PanelRule,
+        RegressionRule,
+        Trust,
+        Note,
+        Table,
+    )
 }
-CLASSES = {kind.__name__: kind for kind in AXES}
 
 
 def write(
@@ -129,11 +117,11 @@ class _Packer:
             return [self.packed(item, f"{name}.{i}") for i, item in enumerate(value)]
         if isinstance(value, Mapping):
             return {"@": "json", "value": dict(value)}
-        if type(value) in AXES:
-            made: dict[str, Any] = {"@": type(value).__name__}
-            for part in fields(value):
-                made[part.name] = self.packed(getattr(value, part.name), f"{name}.{part.name}")
-            return made
+        kind = type(value).__name__
+        if kind in CLASSES:
+            content = {part.name: getattr(value, part.name) for part in fields(value)}
+            packed = {key: self.packed(part, f"{name}.{key}") for key, part in content.items()}
+            return {"@": kind, **packed}
         return plain(value)
 
     def _named(self, array: Array, name: str) -> str:
@@ -165,21 +153,17 @@ def read(path: str | os.PathLike[str]) -> Solution:
             "path", phrase=f"{came}, this ec3learn reads version {VERSION}", remedy=remedy
         )
     try:
-        solution = _Reader(archive, facts["labels"]).unpacked(facts["solution"])
-        _require(isinstance(solution, Solution), "the solution")
-        return solution
+        return _Reader(archive, facts["labels"]).unpacked(facts["solution"])
     except Exception as error:
         raise _damaged(name, error) from None
 
 
 class _Reader:
-    """Makes classes again from JSON, each with arrays of the axes it must have."""
+    """Makes classes again from JSON."""
 
     def __init__(self, archive: Any, labels: Mapping[str, list[Any]]) -> None:
         self.archive = archive
         self.arrays = {name: _label_array(values) for name, values in labels.items()}
-        self.n_classes: dict[str, int] = {}  # K, once an array has shown it
-        self.groups: list[Array] = []
 
     def unpacked(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -193,34 +177,13 @@ class _Reader:
             return self._array(value["name"])
         if kind == "sparse":
             return sparse.csr_array(self.unpacked(value["parts"]), shape=tuple(value["shape"]))
-        made = {name: self.unpacked(part) for name, part in value.items() if name != "@"}
-        self._check(CLASSES[kind], made)
-        return CLASSES[kind](**made)
+        parts = {name: self.unpacked(part) for name, part in value.items() if name != "@"}
+        return CLASSES[kind](**parts)
 
     def _array(self, name: str) -> Array:
         if name not in self.arrays:
-            array = self.archive[name]
-            _require(name.endswith("positions") or np.isfinite(array).all(), name)
-            self.arrays[name] = frozen(array)
+            self.arrays[name] = frozen(self.archive[name])
         return self.arrays[name]
-
-    def _check(self, kind: type, made: Mapping[str, Any]) -> None:
-        """Refuse arrays of other shapes than `AXES` has, and numbers of what is not there."""
-        lengths = dict(self.n_classes)
-        for name, axes in AXES[kind].items():
-            if made[name] is not None:
-                _require(len(made[name].shape) == len(axes), name)
-                for axis, length in zip(axes, made[name].shape, strict=True):
-                    _require(lengths.setdefault(axis, length) == length, name)
-        self.n_classes = {axis: lengths[axis] for axis in lengths if axis == "K"}
-        if "groups" in made:
-            self.groups.append(made["groups"])
-        if kind is Solution:
-            n_groups = sum(model.n_groups for model in made["models"])
-            for groups in (*self.groups, made["group_table"][0]):
-                _require_below(groups, n_groups, "groups")
-            if made["index"] is not None:
-                _require_below(made["index"], len(made["solved_proba"]), "index")
 
 
 def _label_array(labels: list[Any]) -> Array:
@@ -229,16 +192,6 @@ def _label_array(labels: list[Any]) -> Array:
     array = np.empty(len(labels), dtype=object)  # the answers of a scale may be of several kinds
     array[:] = labels
     return array
-
-
-def _require(holds: Any, what: str) -> None:
-    if not holds:
-        raise ValueError(f"{what} is not what ec3learn writes")
-
-
-def _require_below(numbers: Array, n: int, what: str) -> None:
-    _require(numbers.dtype.kind in "iu", what)
-    _require(not numbers.size or (numbers.min() >= 0 and numbers.max() < n), what)
 
 
 def _damaged(name: Any, error: Exception) -> InputError:

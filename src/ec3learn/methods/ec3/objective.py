@@ -17,7 +17,6 @@ table, and c_j = u_j (A' s/rho)_j, the gradient is zero where
 from __future__ import annotations
 
 import warnings
-from copy import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -39,6 +38,23 @@ class Setting(NamedTuple):
     beta: float
     gamma: float
     delta: float
+
+
+class Coupling(NamedTuple):
+    """What ties rows to an unknown X of the groups, F^g or x.
+
+    The gradient is zero where D X = g A' (s f F^o) + pull, and F^o_i gets f_i (A g X)_i.
+    """
+
+    f: Array
+    g: Array
+    diagonal: Array  # D
+    pull: Array
+
+    @property
+    def root(self) -> Array:
+        """The root of D."""
+        return np.sqrt(self.diagonal)
 
 
 @dataclass
@@ -83,7 +99,7 @@ class Problem:
         self._find_targets(votes, groups, model_weights)
         self._find_live_groups(groups, model_weights[votes.models.group_model[groups.order]])
         self._scale(balanced, setting.beta > 0)
-        self._set(setting)
+        self._pull(setting)
 
     def _find_targets(self, votes: Votes, groups: Membership, model_weights: Array) -> None:
         """Set Y^o, known labels aside, and the weight of each row's votes."""
@@ -141,7 +157,7 @@ class Problem:
                 )
         self.y = groups.scatter(self.counts * self.d)
 
-    def _set(self, setting: Setting) -> None:
+    def _pull(self, setting: Setting) -> None:
         """Set what depends on the weights of the terms."""
         self.setting = setting
         self.anchor = np.where(self.n_votes > 0, 2 * setting.gamma, 0.0)
@@ -154,11 +170,17 @@ class Problem:
         self.share[self.fixed] = 0.0
         self.group_total = setting.alpha * self.c + 2 * setting.delta * self.voted
 
-    def at(self, setting: Setting) -> Problem:
-        """The same problem with other weights of the terms; it needs a beta above 0 itself."""
-        other = copy(self)
-        other._set(setting)
-        return other
+    def couplings(self) -> dict[str, Coupling]:
+        """Alpha's coupling with F^g and beta's with x, if they pull at all."""
+        alpha, beta, _, delta = self.setting
+        couplings = {}
+        if alpha > 0:
+            pull = (2 * delta * self.voted)[:, None] * self.group_votes
+            couplings[GROUPS] = Coupling(self.inverse_rho, alpha * self.u, self.group_total, pull)
+        if beta > 0:
+            g, pull = 2 * beta * self.w, np.zeros_like(self.group_votes)
+            couplings[COMPANIONS] = Coupling(self.d, g, g, pull)
+        return couplings
 
     @property
     def unanswered(self) -> Array:

@@ -2,51 +2,84 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+
 import numpy as np
+from scipy import linalg
 
 from ..._typing import Array
 from ...algebra.linear import solve_free_rows
+from ...answer.rule import COMPANIONS, GROUPS
 from .objective import Minimum, Problem
-from .system import RowSums, solve_over_groups
 
 
 def direct(problem: Problem) -> Minimum:
     """Solve the dense system over groups that is left when F^o is eliminated."""
-    if problem.setting.alpha == problem.setting.beta == 0 or not len(problem.live):
-        group_proba, companions = problem.group_votes, np.zeros_like(problem.group_votes)
-    else:
-        group_proba, companions = solve_over_groups(problem, RowSums.of(problem))
+    solved = _solve_over_groups(problem)
+    group_proba = solved.get(GROUPS, problem.group_votes)
+    companions = solved.get(COMPANIONS, np.zeros_like(problem.group_votes))
     return Minimum(problem.update_objects(group_proba, companions), group_proba, companions)
+
+
+def _solve_over_groups(problem: Problem) -> dict[str, Array]:
+    """The X of each coupling.
+
+    Putting F^o_i = share_i (sum_b f_b,i (A g_b X_b)_i + 2 gamma_i Y^o_i) into the equations of F^g
+    and x leaves for each coupling a
+
+        D_a X_a - sum_b g_a G_ab g_b X_b = g_a R_a + pull_a
+        G_ab = A' diag(s share f_a f_b) A,    R_a = A' (s share f_a 2 gamma Y^o)
+
+    Rows and columns are divided by sqrt(D): the matrix is the identity less the couplings.
+    """
+    couplings, n = problem.couplings(), len(problem.live)
+    if not couplings or not n:
+        return {}
+    pairs = list(combinations_with_replacement(enumerate(couplings.values()), 2))
+    counted = problem.counts * problem.share
+    grams = problem.all_groups.grams([counted * one.f * other.f for (_, one), (_, other) in pairs])
+    system, live = np.eye(n * len(couplings)), np.ix_(problem.live, problem.live)
+    for ((a, one), (b, other)), gram in zip(pairs, grams, strict=True):
+        block = gram[live] * (one.g / one.root)[:, None] * (other.g / other.root)
+        # Cholesky's factorisation reads the upper triangle only.
+        system[a * n : (a + 1) * n, b * n : (b + 1) * n] -= block
+    # The F^o of a fixed row is its label, whatever the shares.
+    pull = problem.counts * np.where(problem.fixed, 1.0, problem.anchor * problem.share)
+    rights = []
+    for coupling in couplings.values():
+        from_rows = problem.groups.scatter_weighted(pull * coupling.f, problem.targets)
+        right = coupling.g[:, None] * from_rows + coupling.pull
+        rights.append(right / coupling.root[:, None])
+    solved = linalg.cho_solve(linalg.cho_factor(system, overwrite_a=True), np.vstack(rights))
+    return {
+        name: part / coupling.root[:, None]
+        for (name, coupling), part in zip(
+            couplings.items(), np.split(solved, len(couplings)), strict=True
+        )
+    }
 
 
 def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Minimum:
     """Solve the system over rows that is left when F^g is eliminated, one class at a time.
 
-        diag(alpha + 2 beta + 2 gamma) - diag(1/rho) A diag((alpha u)^2 / total) A' diag(s/rho)
-                                       - diag(d) A diag(2 beta w) A' diag(s d)
+        diag(alpha + 2 beta + 2 gamma) - sum_b diag(f_b) A diag(g_b^2 / D_b) A' diag(s f_b)
 
     The last class follows from the others. Rows that count for nothing follow from their groups.
     """
-    (alpha, beta, _, delta), groups, counts = problem.setting, problem.groups, problem.counts
-    per_total = np.divide(
-        1.0, problem.group_total, out=np.zeros_like(problem.c), where=problem.group_total > 0
-    )
-    couplings = []
-    if alpha > 0:
-        couplings.append((problem.inverse_rho, (alpha * problem.u) ** 2 * per_total))
-    if beta > 0:
-        couplings.append((problem.d, 2 * beta * problem.w))
+    groups, counts, couplings = problem.groups, problem.counts, problem.couplings().values()
 
     def apply(column: Array) -> Array:
         out = problem.row_total * column
-        for factor, between in couplings:
-            out -= factor * groups.gather(between * groups.scatter(factor * counts * column))
+        for one in couplings:
+            between = one.g**2 / one.diagonal
+            out -= one.f * groups.gather(between * groups.scatter(one.f * counts * column))
         return out
 
     def right(z: int) -> Array:
-        pull = 2 * alpha * delta * problem.u * problem.voted * per_total
-        from_groups = groups.gather(pull * problem.group_votes[:, z])
-        return problem.anchor * problem.targets[:, z] + problem.inverse_rho * from_groups
+        out = problem.anchor * problem.targets[:, z]
+        for one in couplings:
+            out += one.f * groups.gather(one.g / one.diagonal * one.pull[:, z])
+        return out
 
     free = (problem.share > 0) & (counts > 0)
     proba = np.where(problem.fixed[:, None], problem.targets, 0.0)
