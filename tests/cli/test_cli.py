@@ -20,6 +20,7 @@ import polars as pl
 import pytest
 
 from ec3learn import Auto, Scale, Votes, compare, solve, votes_from
+from ec3learn._table import Table
 from ec3learn._text import UNSHOWN
 from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
 from ec3learn.cli.app import app
@@ -1265,7 +1266,7 @@ def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run
         ),
         (
             "votes.csv --known twice.csv --id id",
-            "known must give an object one label, got two for 'mail-0' in twice.csv.",
+            "known must give an object one label, got 'ham' and 'spam' for 'mail-0', the last in twice.csv.",
         ),
         (
             "votes.csv --truth eggs.csv --id id",
@@ -1282,7 +1283,7 @@ def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run
         ),
         (
             "votes.csv --known gold.csv --known other.csv --id id",
-            "known must give an object one label, got 'news' in gold.csv and 'ham' in other.csv for 'mail-0'.",
+            "known must give an object one label, got 'news' and 'ham' for 'mail-0', the last in other.csv.",
         ),
         (
             "votes.csv --known gold.csv --known gold --id id",
@@ -1571,6 +1572,59 @@ def test_labels_that_were_chosen_estimate_nothing(folder, run):
     assert found["rules"].to_list() == found["rules_right"].to_list()
     found.with_columns(label="truth").write_csv("hard.csv")
     assert "they correct the answer" in run("estimate", *words, "--known", "hard.csv")[1]
+
+
+def drawn_and_labelled(run, goal):
+    """Votes on 400 objects with semicolons, and the true labels of 60 that `ask` names."""
+    rng = np.random.default_rng(0)
+    truth = rng.random(400) < 0.4
+    right = rng.random((400, 5)) < np.where(rng.random(400) < 0.3, 0.6, 0.92)[:, None]
+    votes = {name: np.where(right[:, j] == truth, "yes", "no") for j, name in enumerate("abcde")}
+    names = [f"m{i}" for i in range(400)]
+    frame = pl.DataFrame({"id": names, "text": [f"text {i}" for i in range(400)], **votes})
+    frame.write_csv("crowd.csv", separator=";")
+    words = ["crowd.csv", "--delimiter", ";", "-c", "a,b,c,d,e", "--id", "id"]
+    assert (
+        run("ask", *words, "-n", 60, "--goal", goal, "--text", "text", "--out", "d.csv")[0] == DONE
+    )
+    asked = pl.read_csv("d.csv", separator=";")
+    assert asked["text"].to_list() == ["text " + name[1:] for name in asked["id"]]
+    labels = dict(zip(names, np.where(truth, "yes", "no").tolist(), strict=True))
+    asked.with_columns(label=pl.Series([labels[name] for name in asked["id"]])).write_csv("d.csv")
+    known = {i: labels[f"m{i}"] for i in (int(name[1:]) for name in asked["id"])}
+    return words, Votes.from_labels(votes), asked, known
+
+
+@pytest.mark.parametrize("option", ["--known", "--truth"])
+def test_labels_that_were_chosen_correct_the_answer_and_do_not_measure_it(folder, run, option):
+    words, *_ = drawn_and_labelled(run, "label")
+    code, printed, complaint = run("combine", *words, option, "d.csv", "--report", "page.html")
+    assert code == DONE, complaint
+    page = " ".join(Path("page.html").read_text().split())
+    for said in (printed, page):
+        assert "These labels were chosen because they were hard: they correct the answer" in said
+        assert "% correct" not in said.replace("\N{NO-BREAK SPACE}", " ")
+        assert "measured on labels" not in said
+    assert "accuracy" not in run("voters", *words, "--known", "d.csv")[1] or option == "--truth"
+
+
+def test_labels_of_a_draw_are_weighed_by_their_chances(folder, run):
+    words, votes, asked, known = drawn_and_labelled(run, "share")
+    draw = Table(
+        {
+            "object": list(known),
+            "label": list(known.values()),
+            "chance": asked["chance"].to_list(),
+        }
+    )
+    judged = json.loads(run("combine", *words, "--truth", "d.csv", "--json")[1])["judged"]
+    assert judged["consensus"] == pytest.approx(solve(votes).score(draw))
+    assert judged["consensus"] != pytest.approx(solve(votes).score(known))
+    taught = solve(votes, known=draw).summary(Auto()).as_dict()["held_out"]
+    shown = json.loads(run("combine", *words, "--known", "d.csv", "--json")[1])["held_out"]
+    assert shown["consensus"] == pytest.approx(taught["consensus"], abs=0.05)
+    few = run("combine", *words, "--known", "d.csv", "--max-rows", 60, "--json")[1]
+    assert json.loads(few)["held_out"]["labels"] == 60
 
 
 def test_an_estimate_needs_labels(folder, run):

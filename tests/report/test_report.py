@@ -213,7 +213,7 @@ def test_the_section_on_trust_has_what_the_diagnosis_says():
     ]
     assert trust["ask"] == list(consensus.ask(50).rows())
     assert trust["estimates"] == list(consensus.estimate(None, rest).rows())
-    assert trust["correlation"] == error_correlation(consensus.solution.votes, rest)
+    assert trust["error_correlation"] == error_correlation(consensus.solution.votes, rest)
     assert trust["agreement"][0]["value"] == pytest.approx(
         agreement(consensus.solution.votes, draws=0)["value"][0]
     )
@@ -224,7 +224,7 @@ def test_votes_per_object_are_counted_by_what_objects_count_and_where_there_are_
     said["v4"][0] = None
     trust = facts_of(Auto().solve(Votes.from_labels(said, sample_weight=[8, 1, 1, 10])))["trust"]
     assert trust["n_votes"] == pytest.approx((8 * 4 + 2 * 5) / 10)
-    assert trust["effective"] <= trust["n_votes"]
+    assert trust["effective_voters"] <= trust["n_votes"]
 
 
 def test_without_labels_the_page_says_how_to_estimate_a_share():

@@ -87,7 +87,7 @@ def combine(
         require_jinja2()  # before anything is written
     added = {name: options[name] for name in ("proba", "rule", "prefix")}
     with combined(votes, options, **added) as answered:
-        named = answered.named_consensus
+        named, truth = answered.named()
         summary = answered.consensus.summary(method_from(options), truth=answered.truth, fast=fast)
         _write(answered, out, options)
         if contested is not None:
@@ -97,7 +97,7 @@ def combine(
     if report is not None:
         named.report(
             report,
-            truth=answered.truth,
+            truth=truth,
             overwrite=overwrite,
             command=["ec3learn", *sys.argv[1:]],
             summary=summary,

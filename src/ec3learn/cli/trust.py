@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import inf
-from os.path import isfile
 from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError
@@ -12,9 +11,7 @@ from . import options as o
 from .parsing import Options, combined, naming_from, opened, prepare, show
 
 if TYPE_CHECKING:
-    from ..consensus import Consensus
-    from ..tables.files import FileTable
-    from ..votes import Votes
+    from ..tables.files import AnsweredFile
 
 
 @o.command
@@ -43,6 +40,7 @@ def agreement(votes: str, level: str, json: bool, **options: Any) -> None:
     """
     from ..diagnosis import agreement as measure
     from ..diagnosis import kappas
+    from ..diagnosis.correlation import independent_votes
     from ..tables.files import content_of_file
     from ..votes import as_class_votes
 
@@ -54,7 +52,7 @@ def agreement(votes: str, level: str, json: bool, **options: Any) -> None:
         raise InputError("classifiers", "must have at least two voters to compare", came="one")
     measures, pairs = measure(cast, level), kappas(cast, level=level)  # type: ignore[arg-type]
     with_labels = None if known is None else kappas(as_class_votes(cast), known)
-    worth = _worth(cast, known)
+    worth = independent_votes(cast, known)
     if json:
         return show({"measures": measures, "pairs": pairs, "known": with_labels} | worth, json)
     show(f"{measures}\n\n{_worth_in_words(**worth)}\n")
@@ -62,27 +60,6 @@ def agreement(votes: str, level: str, json: bool, **options: Any) -> None:
     show(_by_kappa(f"Cohen's kappa of two voters{weighted}", pairs, "pairs"))
     if with_labels is not None:
         show("\n" + _by_kappa("Cohen's kappa with known labels", with_labels, "voters"))
-
-
-def _worth(votes: Votes, known: Any) -> dict[str, Any]:
-    """How many independent votes those on an object are worth, and how that was measured."""
-    from ..diagnosis import effective_voters, error_correlation
-    from ..diagnosis.correlation import shown_by_labels, shows_correlation
-    from ..votes.encoding import known_codes
-
-    by_labels = False
-    if known is not None:
-        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-        by_labels = shown_by_labels(votes, codes)
-    correlation = effective = None
-    if shows_correlation(votes, by_labels):
-        correlation = error_correlation(votes, known if by_labels else None)
-        effective = effective_voters(votes, correlation)
-    return {
-        "by_labels": by_labels,
-        "effective_voters": effective,
-        "error_correlation": correlation,
-    }
 
 
 def _worth_in_words(
@@ -158,33 +135,23 @@ def ask(
     with combined(votes, options, number=True) as answered:
         asked = answered.by_row()[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
         if out is not None:
-            table = _to_label(asked, answered.file, votes, text, options)
+            table = _to_label(asked, answered, text, options)
             write_table(table, answered.file, out, options["overwrite"])
     if json or out is None:
         show(asked, json)
 
 
-def _to_label(
-    asked: Table, file: FileTable, votes: str, text: str | None, options: Options
-) -> Table:
+def _to_label(asked: Table, answered: AnsweredFile, text: str | None, options: Options) -> Table:
     """The objects as a file for `--known`, named as in the input, with label to be filled in."""
-    from ..tables.files import read_labels
-
-    key = _key(options)
+    key = str(options["objects"] or options["id"] or "object")
     columns = {
         key if name == "object" else name: values
         for name, values in asked.columns.items()
         if name == "label" or any(value is not None for value in values)
     }
     if text is not None:
-        texts = read_labels(file, "text", [f"{votes}:{text}"], key)
-        columns[text] = [texts.get(str(name)) for name in columns[key]]
+        columns[text] = answered.texts(text, asked["object"])
     return Table(columns)
-
-
-def _key(options: Options) -> str:
-    """The column that names objects, also in the table of `ask`."""
-    return str(options["objects"] or options["id"] or "object")
 
 
 @o.command
@@ -215,23 +182,5 @@ def estimate(votes: str, label: str | None, each_voter: bool, json: bool, **opti
         consensus, truth = answered.by_row()
         by_text = {str(plain): plain for plain in consensus.classes.tolist()}
         wanted = None if label is None else by_text.get(label, label)
-        known = _as_drawn(truth, consensus, answered.file, options)
-        estimated = consensus.estimate(wanted, known, voters=each_voter)
+        estimated = consensus.estimate(wanted, truth, voters=each_voter)
     show(estimated, json)
-
-
-def _as_drawn(truth: Any, consensus: Consensus, file: FileTable, options: Options) -> Any:
-    """The labels, with chances and goals where a file of `--known` is one of `ask`."""
-    from ..tables.files import open_file, read_labels
-
-    files: dict[str, list[str]] = {}
-    for name in filter(isfile, options["known"]):
-        with open_file(name) as table:
-            for column in {"chance", "goal"} & set(table.columns):
-                files.setdefault(column, []).append(f"{name}:{column}")
-    if not files:
-        return truth
-    draws = {column: read_labels(file, "known", files[column], _key(options)) for column in files}
-    names = [consensus.solution.name_of(i) for i in range(consensus.solution.n_objects)]
-    drawn = {column: [values.get(str(name)) for name in names] for column, values in draws.items()}
-    return Table({"object": names, "label": list(truth)} | drawn)

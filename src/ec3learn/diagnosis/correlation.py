@@ -27,7 +27,7 @@ from ..answer.rule import mean_votes
 from ..votes import Votes, hardened, only_rows, oriented, unweighted, votes_per_model
 from ..votes.encoding import known_codes
 from ..votes.layout import Stores, entries_of_votes
-from .labels import Labels
+from .labels import Labels, label_chances
 from .metrics import LEAST_LABELS, are_counts, counted_votes, require_votes, votes_per_row
 from .voters import labelled_rows
 
@@ -104,6 +104,28 @@ def count_labels(votes: Votes, codes: Array) -> int:
 def shown_by_labels(votes: Votes, codes: Array) -> bool:
     """Whether there are labels enough to measure errors by, and not too many classes."""
     return count_labels(votes, codes) >= LEAST_LABELS and n_confusions(votes) <= MOST_CONFUSIONS
+
+
+def independent_votes(votes: Votes, known: Any = None) -> dict[str, Any]:
+    """How many independent votes those on an object are worth, and how that was measured.
+
+    Labels that were chosen because their objects are hard measure nothing.
+    """
+    by_labels, correlation = False, None
+    if known is not None:
+        if not isinstance(known, Labels):
+            objects = votes.n_objects, votes.object_ids
+            codes = known_codes(known, votes.classes, *objects)
+            known = Labels(codes, label_chances(known, *objects))
+        known = known.only(known.chances != 0)
+        by_labels = shown_by_labels(votes, known.codes)
+    if shows_correlation(votes, by_labels):
+        correlation = error_correlation(votes, known if by_labels else None)
+    return {
+        "by_labels": by_labels,
+        "effective_voters": None if correlation is None else effective_voters(votes, correlation),
+        "error_correlation": correlation,
+    }
 
 
 def erring_voters(votes: Votes) -> Array:

@@ -19,15 +19,14 @@ from ..diagnosis import (
     ask,
     contested,
     effective_voters,
-    error_correlation,
     estimate,
     explain,
     judge,
 )
 from ..diagnosis.contested import CLOSE
-from ..diagnosis.correlation import shown_by_labels, shows_correlation
+from ..diagnosis.correlation import independent_votes
 from ..diagnosis.explanation import Explanation, tally_of
-from ..diagnosis.labels import HARD, taught_labels
+from ..diagnosis.labels import HARD, label_weights, taught_labels
 from ..diagnosis.metrics import changed_rows, is_majority
 from ..diagnosis.summary import Summary
 from ..votes import Votes, votes_on
@@ -140,10 +139,13 @@ def _given(subject: Subject) -> Facts | None:
     known = subject.consensus.known
     if known is None or not known.labelled.any():
         return None
-    weight = subject.row_weight * known.labelled
-    share, n = None, float(weight.sum())
-    if subject.majority is not None and n > 0:
-        share = float(weight @ (subject.majority.classes == known.codes)) / n
+    share, labels = None, taught_labels(subject.consensus)
+    weight = label_weights(subject.consensus, labels)
+    if subject.majority is not None and weight is not None:
+        weight = weight * subject.weight
+        right = subject.consensus.expand(subject.majority.classes) == labels.codes
+        share = float(weight @ right) / max(float(weight.sum()), 1e-300)
+    n = float(subject.row_weight @ known.labelled)
     return {"n": round(n), "majority": share, "fixed": known.fixed}
 
 
@@ -156,16 +158,11 @@ def trust_facts(subject: Subject) -> Facts | None:
     if votes is None or not subject.has_objects or len(consensus.classes) < 2:
         return None
     labels = subject.judged if subject.judged.any else taught_labels(consensus)
-    by_labels = shown_by_labels(votes, labels.codes)
-    is_measured = shows_correlation(votes, by_labels)
-    correlation = error_correlation(votes, labels if by_labels else None) if is_measured else None
     return {
         "calibration": [str(note) for note in consensus.notes if note.kind == CALIBRATION],
         "agreement": _agreement(votes),
         "n_votes": effective_voters(votes, 0.0),
-        "effective": effective_voters(votes, correlation) if is_measured else None,
-        "correlation": correlation,
-        "by_labels": by_labels,
+        **independent_votes(votes, None if subject.chosen else labels),
         "estimates": _estimates(subject),
         "ask": list(ask(consensus, ASKED).rows()),
     }

@@ -85,6 +85,7 @@ class Naming:
     repeats: Repeats = "mean"  # of a long table
     truth: str | None = None  # a column of labels to judge the answer by
     unseen: bool = False  # known labels judge the answer too: the method does not see them
+    chances: Mapping[str, str] = field(default_factory=dict)  # of known, of truth
 
     def find(self, frame: Frame) -> Columns:
         """Find the columns in a table."""
@@ -195,6 +196,7 @@ class Columns(Naming):
         """The columns that make rows distinct; of a long table, those that belong to an object."""
         voted = columns_in(self.classifiers) if self.objects is None else [self.objects]
         stated = [column for column in (self.known, self.truth) if column is not None]
+        stated += self.chances.values()
         return list(dict.fromkeys([*voted, *columns_in(self.clusterings), *stated]))
 
     @property

@@ -14,7 +14,9 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from .._checks import InputError, InputRowsError, require_integer
+from .._table import Table
 from .._text import arg
+from .._typing import Array
 from ..consensus import Consensus
 from ..votes import Votes
 from ..votes.labels import plain
@@ -49,8 +51,9 @@ def content_of(frame: Frame, columns: Columns, max_rows: int | None = None) -> C
         _require_few_classes(columns.max_classes, votes.n_classes)
     known = columns.known_labels
     if known is None:
-        known = _labels_of(columns.known, rows)
-    known, truth = (None, known) if columns.unseen else (known, _labels_of(columns.truth, rows))
+        known = _labels_of(columns, "known", rows, votes.object_ids)
+    truth = _labels_of(columns, "truth", rows, votes.object_ids)
+    known, truth = (None, known) if columns.unseen else (known, truth)
     return Content(votes, known, truth, rows)
 
 
@@ -163,11 +166,29 @@ def _values(rows: Frame, column: Column) -> Any:
     )
 
 
-def _labels_of(column: str | None, rows: Frame) -> Any:
-    """The labels in a column, or None if there are none."""
+def _labels_of(columns: Columns, argument: str, rows: Frame, names: Array | None) -> Any:
+    """The labels in a column, with the chances of their objects; None if there are no labels."""
+    column = getattr(columns, argument)
     if column is None or rows.get_column(column).is_null().all():
         return None
-    return nw.maybe_reset_index(rows.get_column(column)).to_native()  # an index would name objects
+    labels = nw.maybe_reset_index(rows.get_column(column))  # an index would name objects
+    if argument not in columns.chances:
+        return labels.to_native()
+    chances = rows.get_column(columns.chances[argument])
+    table = Table({"object": [], "label": labels.to_list(), "chance": chances.to_list()})
+    return labels_for(table, names)
+
+
+def labels_for(labels: Any, names: Array | None, rows: Array | None = None) -> Any:
+    """The same labels for objects with these names, or for objects in these rows."""
+    if not isinstance(labels, Table):
+        return labels if labels is None or rows is None else np.asarray(labels, dtype=object)[rows]
+    order = range(len(labels["label"])) if rows is None else rows
+    columns = {name: [labels[name][i] for i in order] for name in ("label", "chance")}
+    columns["object"] = (
+        list(range(len(order))) if names is None else [plain(name) for name in names]
+    )
+    return Table(columns)
 
 
 def _require_few_classes(most: int | None, n_classes: int) -> None:

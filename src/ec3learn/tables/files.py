@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,11 @@ from ..methods import Method, method_of
 from ..votes import Scale, spread_over
 from ..votes.labels import label_array
 from .columns import Columns, Naming, require_column
-from .content import Content, content_of
+from .content import Content, content_of, labels_for
 from .engines import OURS, quoted
-from .file_table import ROW, FileTable, label_groups, open_file, value_of
+from .file_table import ROW, FileTable, label_groups, open_file, value_of, without_fraction
 from .formats import STANDARD
-from .label_files import label_files, read_labels, with_label_files
+from .label_files import chance_column, label_files, with_label_files
 from .output import Output, Rule
 from .pipeline import MOST_ROWS, Answered, combine_frame, extend_frame
 from .reading import text
@@ -35,7 +35,6 @@ __all__ = [
     "content_of_file",
     "extend_file",
     "open_file",
-    "read_labels",
     "require_outputs",
     "write_table",
 ]
@@ -61,11 +60,10 @@ class AnsweredFile:
         """Labels to judge the consensus by, one per object."""
         return self.answered.truth
 
-    @property
-    def named_consensus(self) -> Consensus:
-        """The consensus with each distinct row named like the first of its rows."""
+    def named(self) -> tuple[Consensus, Any]:
+        """The consensus with each distinct row named like the first of its rows, and the truth."""
         names = _names_of_rows(self.file, self.consensus.object_ids, self.id)
-        return changed(self.consensus, object_ids=names)
+        return changed(self.consensus, object_ids=names), labels_for(self.truth, names)
 
     def write(
         self,
@@ -119,9 +117,26 @@ class AnsweredFile:
         votes = self.consensus.solution.require_votes("rows")
         index = number if votes.index is None else votes.index[number]
         votes = spread_over(votes, index, names)
-        consensus = changed(self.consensus, votes=votes, index=votes.index, object_ids=names)
-        truth = None if self.truth is None else np.asarray(self.truth, dtype=object)[number]
-        return consensus, truth
+        chances = self.consensus.solution.label_chances
+        consensus = changed(
+            self.consensus,
+            votes=votes,
+            index=votes.index,
+            object_ids=names,
+            label_chances=None if chances is None else chances[number],
+        )
+        return consensus, labels_for(self.truth, names, number)
+
+    def texts(self, column: str, objects: Sequence[Any]) -> list[str | None]:
+        """What a column holds for some objects, as text."""
+        require_column(column, self.file.columns, "text")
+        key = quoted(self.answered.columns.objects or self.id or ROW)
+        name = without_fraction(f"CAST({key} AS VARCHAR)")
+        wanted = [str(value_of(str(object), "BIGINT")) for object in objects]
+        among = ", ".join(map(text, wanted)) or "NULL"
+        rows = self.file.relation.filter(f"{name} IN ({among})")
+        found = dict(rows.project(f"{name}, CAST({quoted(column)} AS VARCHAR)").fetchall())
+        return [found.get(object) for object in wanted]
 
     def find_object(self, name: str) -> Any:
         """How the consensus names the object that is called so in the file."""
@@ -172,7 +187,10 @@ def content_of_file(
     table.work.bar.update("Comparing")
     content = content_of(table.frame, columns, max_rows)
     names = _names_of_rows(table, content.votes.object_ids, id)
-    return replace(content, votes=replace(content.votes, object_ids=names))
+    labels = {
+        argument: labels_for(getattr(content, argument), names) for argument in ("known", "truth")
+    }
+    return replace(content, votes=replace(content.votes, object_ids=names), **labels)
 
 
 def extend_file(
@@ -230,6 +248,8 @@ def _typed(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable,
     for argument, paths in files.items():
         table = with_label_files(table, columns, argument, paths, naming.objects or id)
         added: dict[str, Any] = {argument: f"{OURS}{argument}"}
+        if chance_column(argument) in table.labels:
+            added["chances"] = {**columns.chances, argument: chance_column(argument)}
         naming, columns = replace(naming, **added), replace(columns, **added)
     table = table.with_labels(columns, missing)
     typed: dict[str, Any] = {"scale": _typed_scale(table, columns)}

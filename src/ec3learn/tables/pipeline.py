@@ -16,16 +16,17 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from .._checks import InputError, require_integer
+from .._table import Table
 from .._text import arg, count
 from .._typing import Array
 from ..answer import ExtendWarning, Note
 from ..answer.extension import require_rule
 from ..answer.notes import DISTINCT_ROWS, SAMPLE
 from ..consensus import Consensus, changed
+from ..diagnosis.labels import label_chances
 from ..methods import Method
 from ..votes import Votes, only_rows, split_by
 from ..votes.encoding import known_codes, name_codes
-from ..votes.labels import plain
 from ..votes.layout import frozen
 from ..votes.reading import single_column
 from .columns import Columns
@@ -160,17 +161,20 @@ def _require_sample(output: Output, max_rows: int) -> None:
 def _solve_sample(content: Content, method: Method, max_rows: int) -> tuple[Consensus, Consensus]:
     """Solve the most frequent rows, labelled ones first, and answer for all by the rule found."""
     votes, known = content.votes, content.known
-    codes: Array = np.full(votes.n_rows, -1)
+    codes, chances = np.full(votes.n_rows, -1), np.full(1, np.nan)
     if known is not None:
-        known = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-        votes, codes = split_by(votes, known)
+        of_object = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
+        drawn = label_chances(known, votes.n_objects, votes.object_ids)
+        chances, place = np.unique(drawn, return_inverse=True)
+        both = np.where(of_object < 0, -1, of_object * len(chances) + place)
+        votes, codes = split_by(votes, both)
     shuffled = np.random.default_rng(0).permutation(votes.n_rows)  # among equally frequent ones
     rows = np.lexsort((shuffled, -votes.counts, codes < 0))[:max_rows]
     labelled = codes[rows] >= 0
     if labelled.all():
         must = "must leave room for rows without a known label"
         raise InputError("max_rows", must, came=f"{max_rows:,}", remedy="Raise it.")
-    solved = _solve_rows(votes, rows, codes[rows], method)
+    solved = _solve_rows(votes, rows, codes[rows], chances, method)
     with warnings.catch_warnings():  # of clusters outside the sample: the note says enough
         warnings.simplefilter("ignore", ExtendWarning)
         extended = _extend_in_parts(solved, votes)
@@ -183,8 +187,13 @@ def _solve_sample(content: Content, method: Method, max_rows: int) -> tuple[Cons
     return _with_note(solved, SAMPLE, text), changed(extended, solved_proba=proba)
 
 
-def _solve_rows(votes: Votes, rows: Array, codes: Array, method: Method) -> Consensus:
-    """Solve some distinct rows, counted as often as they occur, with their known labels."""
+def _solve_rows(
+    votes: Votes, rows: Array, codes: Array, chances: Array, method: Method
+) -> Consensus:
+    """Solve some distinct rows, counted as often as they occur, with their known labels.
+
+    `codes` number their classes and chances, class by class; -1 is no label.
+    """
     names = votes.object_ids
     if names is not None:  # that of the first object of each row
         first = rows if votes.index is None else np.unique(votes.index, return_index=True)[1][rows]
@@ -192,8 +201,14 @@ def _solve_rows(votes: Votes, rows: Array, codes: Array, method: Method) -> Cons
     sample = replace(
         only_rows(votes, rows), object_ids=names, sample_weight=frozen(votes.counts[rows])
     )
-    labels = [plain(votes.classes[code]) if code >= 0 else None for code in codes]
-    solved = method.solve(sample, labels if (codes >= 0).any() else None)
+    labelled = np.flatnonzero(codes >= 0)
+    classes, drawn = np.divmod(codes[labelled], len(chances))
+    known: dict[str, Any] = {
+        "object": labelled if names is None else names[labelled],
+        "label": votes.classes[classes],
+        "chance": chances[drawn],
+    }
+    solved = method.solve(sample, Table(known) if len(labelled) else None)
     require_rule(solved.solution, "rows it has not solved", f"Raise {arg('max_rows')}")
     return solved
 

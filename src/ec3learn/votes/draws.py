@@ -44,7 +44,7 @@ def draw_of(known: Any) -> Draw | None:
     return Draw(
         [row[0] for row in labelled],
         [row[1] for row in labelled],
-        [_chance(chance, goal) for _, _, chance, goal in labelled],
+        [chance_of(chance, goal) for _, _, chance, goal in labelled],
     )
 
 
@@ -56,7 +56,8 @@ def _columns(known: Any) -> Mapping[str, Sequence[Any]] | None:
     return {name: frame[name].to_list() for name in frame.columns}
 
 
-def _chance(chance: Any, goal: Any) -> float:
+def chance_of(chance: Any, goal: Any) -> float:
+    """The chance of an object to be drawn, as in `Draw`."""
     if not is_missing(chance) and chance != "":
         return float(chance)
     return 0.0 if goal in CHOSEN else np.nan
