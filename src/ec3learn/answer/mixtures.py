@@ -75,13 +75,13 @@ class SubtypeRule(SumRule):
         """The posterior."""
         joint = np.ascontiguousarray(sums.T)  # class-major for speed
         joint += self.prior[:, None]
-        if prior is not None:
-            joint += np.repeat(prior.evidence.T, len(joint) // len(self.fallback), axis=0)
         joint -= joint.max(axis=0)  # so that exp does not overflow
         np.exp(joint, out=joint)
         proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
         if self.correlation > 0:
             proba = tempered(proba, n_votes, self.correlation)
+        if prior is not None:  # it does not repeat the votes
+            proba = np.exp(log_of(proba) + prior.evidence.T)
         return np.ascontiguousarray((proba / proba.sum(axis=0)).T)
 
 
@@ -101,11 +101,15 @@ class PrecisionRule(SumRule):
 
     own: Array  # what the ballast says, one number per class
     ballast: float
-    prior_precision: Array | None = None  # of a row's own prior, which is one voter more
+    # Of a row's own prior, as one voter more; None: it is evidence beside the mean.
+    prior_precision: Array | None = None
 
     def finish(self, sums: Array, n_votes: Array, prior: Prior | None) -> Array:
         """The normalised means."""
-        return normalised(np.maximum(self.means(sums, prior), 1e-12))
+        means = np.maximum(self.means(sums, prior), 1e-12)
+        if prior is not None and self.prior_precision is None:
+            means = means * np.exp(prior.evidence)
+        return normalised(means)
 
     def means(self, sums: Array, prior: Prior | None) -> Array:
         """The mean of each class alone."""

@@ -29,7 +29,7 @@ from .._typing import Array
 from ..algebra.em import MOST_CONFUSIONS, n_confusions
 from ..algebra.linear import normalised
 from ..algebra.membership import membership
-from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, tempered
+from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
 from ..answer.notes import CALIBRATION, CHOICE, Note
 from ..answer.rule import KnownLabels
 from ..diagnosis.correlation import error_correlation, shows_correlation
@@ -262,13 +262,7 @@ def _learned(votes: Votes, subtypes: int, correlation: float, soft: bool) -> Ans
     answer = EBCC(subtypes, prior="learned", class_votes=class_votes).answer(labels, None)
     assert isinstance(answer.rule, SubtypeRule)
     rule = replace(answer.rule, correlation=correlation, hard_votes=soft)
-    groups, takes_part = membership(labels), np.zeros(labels.models.n_groups)
-    takes_part[rule.groups] = 1.0
-    n_votes = groups.gather(takes_part[groups.order])
-    proba, unanswered = (
-        normalised(tempered(answer.proba.T, n_votes, correlation).T),
-        answer.unanswered,
-    )
+    proba, unanswered = rule.answers(membership(labels))
     if row is not None:
         proba, unanswered = proba[row], unanswered[row]
     return replace(answer, proba=proba, unanswered=unanswered, rule=rule)
@@ -284,8 +278,7 @@ def _plain_vote(votes: Votes, soft: bool) -> Answer:
     )
     even = np.full(n_classes, 1 / n_classes)
     ignorance = 1e-9 if soft else 1.0  # a probability says itself how unsure it is
-    worth = None if votes.prior is None else np.full(n_classes, votes.prior.learned.weight)
-    rule = PrecisionRule(speaking, table, even, even, ignorance, worth)
+    rule = PrecisionRule(speaking, table, even, even, ignorance)
     proba, unanswered = rule.answers(membership(votes))
     if not unanswered.all():
         fallback = normalised((votes.counts * ~unanswered) @ proba)
