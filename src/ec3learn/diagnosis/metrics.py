@@ -227,44 +227,30 @@ def wilson_ends(share: Any, n: Any) -> tuple[Any, Any]:
     return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
 
 
-@dataclass(frozen=True)
-class Kappa:
-    """Cohen's kappa: 0 for random votes with the same class frequencies, 1 for votes that always agree.
-
-    The kappa of random votes is below -`noise` once in a hundred times, and above `noise` as often.
-    """
-
-    kappa: float
-    noise: float
-
-
-def kappa(said: Array, number: Array) -> Kappa | None:
+def kappa(counts: Array, number: Array) -> tuple[float, float]:
     """Cohen's kappa of a classifier and an answer, and how large it is by chance.
+
+    It is 0 for random votes with the same class frequencies, and 1 for votes that always agree. The
+    kappa of random votes is below minus the second number once in a hundred times, and above it as
+    often.
 
     Parameters
     ----------
-    said : array
-        How many objects of each class of the answer (columns) it put into each of its classes
-        (rows).
+    counts : array
+        How many objects of each class of the answer (columns), two or more of which occur, it put
+        into each of its classes (rows).
     number : array
         Which class of the answer each of its classes is, -1 for none.
-
-    Returns
-    -------
-    Kappa or None
-        None where the answer has only one class there, so that chance alone would always agree.
     """
-    n_classes = said.shape[1]
+    n_classes = counts.shape[1]
     table = np.zeros((n_classes + 1, n_classes + 1))  # the last class: none of the answer's
-    np.add.at(table[:, :-1], number, said)
+    np.add.at(table[:, :-1], number, counts)
     n = float(table.sum())
     ours, theirs = table.sum(axis=0) / n, table.sum(axis=1) / n
-    if ours.max() > 1 - 1e-12:
-        return None
     by_chance = float(ours @ theirs)
     # The variance of kappa for random votes: Fleiss, Cohen and Everitt (1969).
     variance = max(by_chance + by_chance**2 - float((ours * theirs) @ (ours + theirs)), 0.0) / n
-    return Kappa(cohen_kappa(table), float(norm.ppf(CLEARLY) * np.sqrt(variance)) / (1 - by_chance))
+    return cohen_kappa(table), float(norm.ppf(CLEARLY) * np.sqrt(variance)) / (1 - by_chance)
 
 
 def cohen_kappa(table: Array, apart: Array | None = None) -> float:

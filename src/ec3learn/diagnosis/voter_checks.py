@@ -8,8 +8,7 @@ better; how much that matters is the share of objects for which Dawid-Skene answ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.notes import BIAS, Note
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..answer.solution import Solution, Solved, solution_of, top_classes
-from ..votes import Votes, hardened, only_rows, unweighted
+from ..votes import BaseModel, Votes, hardened, only_rows, unweighted
 from ..votes.labels import Label, plain
 from .metrics import (
     CLEARLY,
@@ -53,6 +52,7 @@ RULE = (
 SAMPLE = 20_000  # distinct rows that are enough to judge by
 MOST_CONFUSIONS = 1_000_000  # entries of all confusion matrices that are learned quickly
 MUCH_APART = 0.1  # a share of objects that is too large to ignore
+WORTH_SOMETHING = 0.2  # a kappa or correlation which noise could hide
 
 
 def voter_checks(consensus: Solved) -> Table:
@@ -76,93 +76,68 @@ def voter_checks(consensus: Solved) -> Table:
     lazy   always says the same  a
     """
     solution = solution_of(consensus)
-    votes = solution.votes
+    votes, doubts = solution.votes, dict.fromkeys(solution.worse_than_chance, (WORSE, None))
+    if votes is not None and solution.has_objects and len(solution.classes) > 1:
+        hard, offsets, weights = hardened(votes), votes.models.offsets, row_weights(solution)
+        n_classes = len(solution.classes)
+        counts = count_classes(hard, membership(hard), solution.row_classes, weights, n_classes)
+        n_votes = np.bincount(votes.models.group_model, counts.sum(axis=1), len(votes.models))
+        for m in np.flatnonzero(votes.models.is_voter & (n_votes >= FEW)).tolist():
+            table = counts[offsets[m] : offsets[m + 1]].toarray()
+            doubt = _doubt(table, votes.models[m], solution.classes, votes.classes)
+            doubts = ({} if doubt is None else {votes.models[m].name: doubt}) | doubts
     models = solution.models if votes is None else votes.models
-    doubts: list[tuple[str, str, Label]] = []
-    tables = _voter_tables(solution)
-    for m, model in enumerate(models):
-        if model.is_voter and model.name in solution.worse_than_chance:
-            doubts.append((model.name, WORSE, None))
-        elif m in tables and votes is not None:
-            doubt = _doubt(*tables[m], solution, votes, m)
-            doubts += [] if doubt is None else [(model.name, *doubt)]
-    return Table.of(("model", "doubt", "says"), doubts)
-
-
-def _voter_tables(solution: Solution) -> dict[int, tuple[Array, Array, Array]]:
-    """How many objects of each class of the answer (columns) each voter with enough votes gave each label (rows).
-
-    With the numbers of the labels and classes that occur.
-    """
-    votes, n_classes = solution.votes, len(solution.classes)
-    if votes is None or not solution.has_objects or n_classes < 2:
-        return {}
-    hard = hardened(votes)
-    weights = row_weights(solution)
-    counts = count_classes(hard, membership(hard), solution.row_classes, weights, n_classes)
-    tables = {}
-    for m in np.flatnonzero(votes.models.is_voter).tolist():
-        # Cut by hand: there may be thousands of voters, and a sparse matrix is slow to cut.
-        starts = counts.indptr[votes.models.offsets[m] : votes.models.offsets[m + 1] + 1]
-        cells, number = slice(starts[0], starts[-1]), np.arange(len(starts) - 1)
-        if counts.data[cells].sum() >= FEW:
-            labels, row = np.unique(np.repeat(number, np.diff(starts)), return_inverse=True)
-            classes, column = np.unique(counts.indices[cells], return_inverse=True)
-            table = np.zeros((len(labels), len(classes)))
-            table[row, column] = counts.data[cells]
-            tables[m] = table, labels, classes
-    return tables
+    rows = [
+        (model.name, *doubts[model.name])
+        for model in models
+        if model.is_voter and model.name in doubts
+    ]
+    return Table.of(("model", "doubt", "says"), rows)
 
 
 def _doubt(
-    table: Array, answers: Array, columns: Array, solution: Solution, votes: Votes, m: int
+    table: Array, model: BaseModel, classes: Array, vote_classes: Array
 ) -> tuple[str, Label] | None:
-    """What is wrong with a voter, if anything."""
-    model, classes = votes.models[m], solution.classes[columns]
-    if model.positions is None:
-        return _doubt_labels(table, model.labels[answers], classes)
-    positions = model.positions[answers]
-    ordered = ~np.isnan(positions)
-    number = matching_labels(classes, votes.classes)
-    return _doubt_scores(table[ordered], model.labels[answers[ordered]], positions[ordered], number)
+    """What is wrong with a voter, if anything.
 
-
-def _doubt_labels(table: Array, labels: Array, classes: Array) -> tuple[str, Label] | None:
-    number = matching_labels(labels, classes)
-    agreed = kappa(table, number)
-    if agreed is None:
-        return None
-    if len(labels) == 1:
-        right = table[0, number[0]] if number[0] >= 0 else 0
-        return (ALWAYS, plain(labels[0])) if table.sum() - right >= HANDFUL else None
-    return _beside_chance(agreed.kappa, agreed.noise)
-
-
-def _doubt_scores(
-    table: Array, labels: Array, positions: Array, number: Array
-) -> tuple[str, Label] | None:
-    """What is wrong with a voter who answers on a scale: its answers should rise with the class, whatever each one means.
-
-    `positions` says where each of its answers (rows) lies on the scale, `number` which class of the
-    votes each column is. By chance the correlation of the two has the variance 1 / (n - 1).
+    `table` has how many objects of each class of the consensus (columns) it gave each of its
+    labels (rows).
     """
-    n, by_answer, by_class = float(table.sum()), table.sum(axis=1), table.sum(axis=0)
+    labelled, occurs = table.any(axis=1), table.any(axis=0)
+    if model.positions is not None:
+        labelled &= ~np.isnan(model.positions)
+    table, labels, classes = (
+        table[np.ix_(labelled, occurs)],
+        model.labels[labelled],
+        classes[occurs],
+    )
+    n, by_class = float(table.sum()), table.sum(axis=0)
     if n < FEW or (by_class > 0).sum() < 2:
         return None
     if len(labels) == 1:
-        return (ALWAYS, plain(labels[0])) if n - by_class.max() >= HANDFUL else None
-    place = positions - np.average(positions, weights=by_answer)
-    late = number - np.average(number, weights=by_class)
-    spread = float(np.sqrt((by_answer @ place**2) * (by_class @ late**2)))
-    return _beside_chance(float(place @ table @ late) / spread, norm.ppf(CLEARLY) / np.sqrt(n - 1))
-
-
-def _beside_chance(agreed: float, noise: float) -> tuple[str, Label] | None:
-    """The doubt about votes whose kappa or correlation with the answer this is, given how large it is by chance."""
+        right = (
+            by_class.max() if model.positions is not None else by_class[classes == labels[0]].sum()
+        )
+        return (ALWAYS, plain(labels[0])) if n - right >= HANDFUL else None
+    if model.positions is None:
+        agreed, noise = kappa(table, matching_labels(labels, classes))
+    else:
+        agreed = _correlation(
+            table, model.positions[labelled], matching_labels(classes, vote_classes)
+        )
+        noise = float(norm.ppf(CLEARLY)) / np.sqrt(n - 1)  # by chance, its variance is 1 / (n - 1)
     if agreed < -noise:
         return WORSE, None
-    worth_something = 0.2  # which noise could hide
-    return (NO_BETTER, None) if agreed < noise and agreed + noise < worth_something else None
+    return (NO_BETTER, None) if agreed < noise and agreed + noise < WORTH_SOMETHING else None
+
+
+def _correlation(table: Array, rows: Array, columns: Array) -> float:
+    """The correlation of the places of the rows of a table of counts and those of its columns."""
+    by_row, by_column = table.sum(axis=1), table.sum(axis=0)
+    rows = rows - np.average(rows, weights=by_row)
+    columns = columns - np.average(columns, weights=by_column)
+    spread = np.sqrt((by_row @ rows**2) * (by_column @ columns**2))
+    return float(rows @ table @ columns / spread)
 
 
 def worst_first(consensus: Solved, known: Any = None) -> Table:
@@ -174,85 +149,48 @@ def worst_first(consensus: Solved, known: Any = None) -> Table:
     """
     solution, table = solution_of(consensus), voters(consensus, known)
     doubts = {row["model"]: ORDER.index(row["doubt"]) for row in voter_checks(consensus).rows()}
-    total = solution.stored_total
-    if solution.has_objects:
-        total = float(row_weights(solution).sum())
+    total = float(row_weights(solution).sum()) if solution.has_objects else solution.stored_total
 
     def trouble(row: dict[str, Any]) -> tuple[bool, int, float]:
         if row["kind"] == "clustering":
             return True, 0, row.get("nmi") or 0.0
         best = row.get("high")
         if best is None:
-            best = row["agreement"] or 0.0
+            best, n_votes = row["agreement"] or 0.0, row["coverage"] * (total or 0.0)
             if total is not None:
-                n_votes = row["coverage"] * total
                 best = wilson_interval(best * n_votes, n_votes)[1] if n_votes else 1.0
         return False, doubts.get(row["model"], len(ORDER)), best
 
-    rows = sorted(table.rows(), key=trouble)
-    columns = {name: [row[name] for row in rows] for name in table.columns}
-    return Table(columns, table.note)
+    rows = [list(row.values()) for row in sorted(table.rows(), key=trouble)]
+    return Table.of(tuple(table.columns), rows, table.note)
 
 
 # ---- bias ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Bias:
-    """How the voters look to Dawid-Skene."""
+def bias_note(votes: Votes, known: KnownLabels | None, proba: Array) -> Note | None:
+    """A note if voters look biased, and Dawid-Skene answers otherwise for many objects.
 
-    evidence: float  # for confusion matrices, over what it takes for them to explain the votes better than one number each
-    apart: tuple[
-        float, ...
-    ]  # for each answer, the share of objects for which Dawid-Skene's differs
-
-    @property
-    def biased(self) -> bool:
-        """Whether confusion matrices explain the votes better than one number per classifier."""
-        return bool(self.evidence > 1)
-
-
-def judge_bias(votes: Votes, known: KnownLabels | None, answers: Sequence[Array]) -> Bias | None:
-    """Compare confusion matrices with one number per classifier, and Dawid-Skene's answer for distinct rows with some others.
-
-    None where there are too few classifiers, classes or objects to tell, or too many for a quick
-    answer.
+    None too where there are too few classifiers, classes or objects to tell, or too many for a
+    quick answer.
     """
     votes = counted_votes(votes)
-    n_classifiers = int((votes.models.is_classifier & (votes.weights > 0)).sum())
-    if n_classifiers < 3 or votes.n_classes < 2:
+    n_voters = int((votes.models.is_classifier & (votes.weights > 0)).sum())
+    if n_voters < 3 or votes.n_classes < 2 or votes.counts.sum() < FEW:
         return None  # nothing shows who is wrong
-    if n_confusions(votes) > MOST_CONFUSIONS or votes.counts.sum() < FEW:
+    if n_confusions(votes) > MOST_CONFUSIONS:
         return None
     if votes.n_rows > SAMPLE:
         labelled = None if known is None or known.labelled.sum() > SAMPLE else known.labelled
         rows, counts, _ = sampled(votes.counts, SAMPLE, labelled)
         votes = replace(only_rows(votes, rows), sample_weight=counts, counts=counts)
-        answers = [answer[rows] for answer in answers]
-        known = None if known is None else KnownLabels(known.codes[rows], known.pull)
-    known = None if known is None or not known.labelled.any() else KnownLabels(known.codes, np.inf)
-    votes = unweighted(votes)  # of whom one counts twice is no less biased for that
-    groups = membership(votes)
-    start, _, _ = mean_votes(votes, groups, votes.weights, known)
-    codes = None if known is None else known.codes
-    matrices, coins = (
-        ConfusionModel(votes, groups, codes, one_coin=one_coin, with_clusterings=True).fit(
-            start, tol=1e-6, max_iter=100
-        )
-        for one_coin in (False, True)
-    )
-    total = float(votes.counts.sum())
-    more_numbers = n_classifiers * (votes.n_classes * (votes.n_classes - 1) - 1)
-    gain = matrices.likelihoods[-1] - coins.likelihoods[-1]
-    theirs, *ours = (
-        top_classes(answer, votes.counts @ answer) for answer in (matrices.proba, *answers)
-    )
-    apart = tuple(float(votes.counts @ (own != theirs)) / max(total, 1e-300) for own in ours)
-    return Bias(2 * gain / max(more_numbers * np.log(max(total, 2.0)), 1e-300), apart)
-
-
-def bias_note(apart: float) -> Note:
-    """The note on biased voters, where Dawid-Skene answers otherwise for this share of the objects."""
+        proba, known = proba[rows], known and KnownLabels(known.codes[rows], known.pull)
+    codes = None if known is None or not known.labelled.any() else known.codes
+    evidence, answer = _evidence_of_bias(unweighted(votes), codes)
+    ours, theirs = (top_classes(table, votes.counts @ table) for table in (proba, answer))
+    apart = float(votes.counts @ (ours != theirs)) / max(float(votes.counts.sum()), 1e-300)
+    if evidence <= 1 or apart < MUCH_APART:
+        return None
     return Note(
         BIAS,
         "The voters look biased, not only unreliable, and one weight each cannot fix that: Dawid-Skene explains the votes "
@@ -261,15 +199,29 @@ def bias_note(apart: float) -> Note:
     )
 
 
+def _evidence_of_bias(votes: Votes, codes: Array | None) -> tuple[float, Array]:
+    """The evidence for confusion matrices, over what it takes for them to explain the votes better, and their answer."""
+    groups, known = membership(votes), None if codes is None else KnownLabels(codes, np.inf)
+    start, _, _ = mean_votes(votes, groups, votes.weights, known)
+    matrices, coins = (
+        ConfusionModel(votes, groups, codes, one_coin=one_coin, with_clusterings=True).fit(
+            start, tol=1e-6, max_iter=100
+        )
+        for one_coin in (False, True)
+    )
+    n_voters = int((votes.models.is_classifier & (votes.weights > 0)).sum())
+    more_numbers = n_voters * (votes.n_classes * (votes.n_classes - 1) - 1)
+    needed = more_numbers * np.log(max(float(votes.counts.sum()), 2.0))
+    gain = matrices.likelihoods[-1] - coins.likelihoods[-1]
+    return 2 * gain / max(needed, 1e-300), matrices.proba
+
+
 def bias_of(solution: Solution) -> Note | None:
     """A note if the voters look biased and the answer suffers from it; None too where the method itself allows for bias."""
     votes = solution.require_votes("bias")
     if votes.n_classes > FEW or _allows_for_bias(solution):
         return None
-    bias = judge_bias(votes, solution.known, [solution.row_proba])
-    if bias is None or not bias.biased or bias.apart[0] < MUCH_APART:
-        return None
-    return bias_note(bias.apart[0])
+    return bias_note(votes, solution.known, solution.row_proba)
 
 
 def _allows_for_bias(solution: Solution) -> bool:

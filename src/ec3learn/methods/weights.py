@@ -26,7 +26,7 @@ from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
 from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
 from ..answer.rule import KnownLabels, Rule, weight_scale
 from ..answer.solution import top_classes
-from ..diagnosis.voter_checks import MUCH_APART, bias_note, judge_bias
+from ..diagnosis.voter_checks import bias_note
 from ..votes import Votes, hardened, non_negative, only_rows
 
 ModelWeights = (
@@ -252,7 +252,5 @@ def _doubts(
             f"compare with {arg('weights', 'equal')} and {arg('method', 'dawid-skene')}."
         )
         doubts.append(Note(WEIGHTS, text))
-    bias = judge_bias(votes, known, [proba])
-    if bias is not None and bias.biased and bias.apart[0] >= MUCH_APART:
-        doubts.append(bias_note(bias.apart[0]))
-    return doubts
+    bias = bias_note(votes, known, proba)
+    return doubts if bias is None else [*doubts, bias]
