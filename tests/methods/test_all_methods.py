@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from ec3learn import BGCM, EBCC, EC3, METHODS, UPE, Consensus, Panel, Votes, WeightedVote
+from ec3learn import BGCM, EC3, METHODS, UPE, Consensus, Panel, Votes, WeightedVote
 from ec3learn._checks import InputError
 from ec3learn.consensus import changed
 from ec3learn.methods import Method, method_of
@@ -492,19 +492,6 @@ def test_the_parts_of_an_object_without_votes_add_up_too(name):
     total = sum(explanation.parts.values())
     wanted = np.log(proba) - np.log(proba).mean() if explanation.unit == "log evidence" else proba
     assert_allclose(total, wanted, rtol=0, atol=1e-9)
-
-
-def test_objects_without_votes_get_the_mean_of_all_starts():
-    rng = np.random.default_rng(1)
-    truth = rng.integers(3, size=30)
-    said = {
-        f"v{j}": [*np.where(rng.random(30) < 0.6, truth, rng.integers(3, size=30)).tolist(), None]
-        for j in range(4)
-    }
-    consensus = EBCC(starts=3, random_state=0).solve(Votes.from_labels(said))
-    assert_allclose(
-        consensus.extend(consensus.solution.votes).proba, consensus.proba, rtol=0, atol=1e-12
-    )
 
 
 # ---- answers on a scale --------------------------------------------------------------------------

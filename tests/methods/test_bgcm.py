@@ -94,9 +94,7 @@ def _width(raw, name, column):
 def test_the_golden_numbers(solver, w8, t7, t6):
     plain, toy = BGCM(solver=solver).solve(w8), BGCM(solver=solver).solve(t7)
     assert_allclose(plain.proba, table(W8_PLAIN), **GOLDEN)
-    assert plain.solution.objective == pytest.approx(4.297113, abs=1e-6)
     assert_allclose(toy.proba, table(T7_PLAIN), **GOLDEN)
-    assert toy.solution.objective == pytest.approx(3.095002, abs=1e-6)
     assert toy.labels().tolist() == [
         0,
         0,
@@ -116,7 +114,6 @@ def test_the_golden_numbers(solver, w8, t7, t6):
 def test_the_golden_numbers_with_normalised_groups(solver, w8):
     consensus = BGCM(normalize=True, solver=solver).solve(w8)
     assert_allclose(consensus.proba, table(W8_NORMALIZED), **GOLDEN)
-    assert consensus.solution.objective == pytest.approx(2.100181, abs=1e-6)
 
 
 @pytest.mark.parametrize("solver", ["direct", "cg"])
@@ -167,7 +164,6 @@ def test_both_solvers_agree_on_odd_tables(raw):
     votes, known = raw.votes(), raw.known or None
     one, other = (BGCM(solver=solver).solve(votes, known=known) for solver in ("direct", "cg"))
     assert_allclose(one.proba, other.proba, rtol=0, atol=1e-8)
-    assert one.solution.objective == pytest.approx(other.solution.objective, abs=1e-8)
 
 
 def test_an_infinite_beta_holds_known_labels_fixed(w8):
@@ -176,27 +172,11 @@ def test_an_infinite_beta_holds_known_labels_fixed(w8):
     assert_allclose(fixed.proba, BGCM(beta=1e9).solve(w8, known={2: 1}).proba, rtol=0, atol=1e-7)
 
 
-def test_the_answer_is_a_minimum(w8):
-    groups = membership(w8)
-    graph = Graph(w8, groups, None, 2.0, False)
-    consensus = BGCM().solve(w8)
-    best = graph.objective(consensus.solution.row_proba, consensus.group_proba)
-    assert best == pytest.approx(consensus.solution.objective)
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        moved = (
-            consensus.solution.row_proba + 1e-3 * rng.normal(size=(8, 3)),
-            consensus.group_proba + 1e-3 * rng.normal(size=(16, 3)),
-        )
-        assert graph.objective(*moved) > best
-
-
 # ---- the published loop --------------------------------------------------------------------------
 
 
-def test_the_loop_never_raises_the_objective_and_ends_at_the_exact_answer(w8):
+def test_the_loop_ends_at_the_exact_answer(w8):
     looped = BGCM(solver="loop", tol=1e-13, max_iter=5000, random_state=0).solve(w8)
-    assert (np.diff(looped.solution.history) <= 1e-12).all()
     assert_allclose(looped.proba, BGCM().solve(w8).proba, rtol=0, atol=1e-10)
 
 

@@ -1,18 +1,16 @@
-"""C3E: golden numbers, the similarity written out in full, and steps that never raise the objective."""
+"""C3E: golden numbers, and the similarity written out in full."""
 
 import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from ec3learn import C3EKL, C3ESL, SoftVote, Votes
 from ec3learn.methods.c3e import CoAssociation
 
-from ..strategies import any_tables, random_table
+from ..strategies import random_table
 
 GOLDEN = {"rtol": 0, "atol": 6e-7}
 W8_DEGREE = 1.5  # the mean of sum_j s_ij on W8: alpha is given over it
@@ -56,7 +54,6 @@ def test_the_golden_numbers_of_the_squared_loss(w8):
 def test_the_golden_numbers_of_the_divergence(w8):
     consensus = C3EKL(alpha=0.1 * W8_DEGREE, tol=1e-12).solve(w8)
     assert_allclose(consensus.proba, table(KL), **GOLDEN)
-    assert consensus.solution.objective == pytest.approx(0.398591, abs=1e-6)
     with pytest.warns(ConvergenceWarning):
         one_sweep = C3EKL(alpha=0.1 * W8_DEGREE, max_iter=1).solve(w8)
     assert_allclose(one_sweep.proba, table(KL_ONE_SWEEP), **GOLDEN)
@@ -105,16 +102,6 @@ def test_the_published_passes_over_objects_end_at_the_answer(w8, w8_table):
         ):  # y_i = (pi_i + 2 alpha sum_j s_ij y_j) / (1 + 2 alpha sum_j s_ij)
             answer[i] = (pi[i] + 0.2 * companions @ answer) / (1 + 0.2 * companions.sum())
     assert_allclose(C3ESL(alpha=0.1 * W8_DEGREE).solve(w8).proba, answer, rtol=0, atol=1e-9)
-
-
-@given(any_tables())
-@hypothesis_settings(max_examples=40)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_no_step_raises_the_divergence(raw):
-    consensus = C3EKL(max_iter=50).solve(raw.votes(), known=raw.known or None)
-    assert (
-        np.diff(consensus.solution.history) <= 1e-9 * (1 + abs(consensus.solution.history[0]))
-    ).all()
 
 
 def test_without_clusterings_the_squared_loss_is_the_mean_vote(w8):

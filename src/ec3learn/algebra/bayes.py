@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import digamma, expit, logit, softmax
+from scipy.special import digamma, expit, logit
 
 from .._typing import Array
 from ..votes import Votes, has_graders, only_rows, votes_per_model
@@ -75,24 +75,23 @@ class SubtypeModel(ConfusionModel):
             )
         self.graders = [] if not pooled else self._grader_blocks()
 
-    def fit(self, start: Array, tol: float, max_iter: int, tilt: Array | None = None) -> Fit:
+    def fit(self, start: Array, tol: float, max_iter: int) -> Fit:
         """Alternate the steps from a first answer until it moves by less than `tol` on average.
 
-        At first the subtypes of an object are divided by how much its votes agree, or by what each
-        group favours (`tilt`, groups x subtypes). With subtypes and very many distinct rows, voters
-        with many votes are learned from a sample of the rows.
+        At first the subtypes of an object are divided by how much its votes agree. With subtypes and
+        very many distinct rows, voters with many votes are learned from a sample of the rows.
         """
         n_classes = self.votes.n_classes
         if self._samples():
             part, rows = self._sample()
-            learned = part.fit(start[rows], tol, max_iter, tilt)
+            learned = part.fit(start[rows], tol, max_iter)
             return replace(learned, proba=self._answers(learned.evidence, learned.prior))
         class_votes = (
             np.ones(n_classes)
             if has_graders(self.votes)
             else self.class_votes * (self.counted @ start)
         )
-        kinds = _easy_and_hard(start, self.subtypes) if tilt is None else self._tilted(tilt)
+        kinds = _easy_and_hard(start, self.subtypes)
         mass = (start[:, :, None] * kinds[:, None, :]).reshape(len(start), -1)
         converged, n_iter = False, 0
         while not converged and n_iter < max_iter:
@@ -164,10 +163,6 @@ class SubtypeModel(ConfusionModel):
         }
         model = SubtypeModel(some, membership(some), known, with_clusterings=clusterings, **options)
         return model, rows
-
-    def _tilted(self, tilt: Array) -> Array:
-        leaning = self.groups.gather(tilt[self.groups.order])
-        return softmax(leaning / np.sqrt(np.maximum(self.weight_of_rows, 1.0))[:, None], axis=1)
 
     # ---- priors ----------------------------------------------------------------------------------
 

@@ -43,12 +43,6 @@ def normalised(sums: Array) -> Array:
     return np.divide(sums, totals, out=np.zeros_like(sums, dtype=np.float64), where=totals > 0)
 
 
-def scale_of(values: Array) -> float:
-    """The power of two below the largest value: divided by it, values keep every digit."""
-    top = float(np.max(values, initial=0.0))
-    return float(np.ldexp(1.0, int(np.frexp(top)[1]) - 1)) if top > 0 else 1.0
-
-
 def squared_norms(table: Array) -> Array:
     """The squared length of each row."""
     return np.einsum("iz,iz->i", table, table)

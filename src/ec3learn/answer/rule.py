@@ -22,9 +22,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
-from .._checks import InputError
 from .._typing import Array
-from ..algebra.linear import scale_of
 from ..algebra.membership import Membership, Table, places_in
 from ..votes import Votes, group_meaning
 
@@ -34,7 +32,6 @@ GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alph
 KNOWN, TOWARDS, PRIOR, OWN = "known label", "towards", "prior", "own prior"  # what else may pull
 REST = "all else"
 DENSE = 1_000_000  # entries up to which a table over groups is dense in any case
-LEAST_RATIO = 1e-60  # of two weights: beyond it their products would overflow
 NOBODY = -1  # in the place of a base model's number
 
 
@@ -327,7 +324,6 @@ def mean_votes(
     """
     # One term: y_i = sum_j a_ij w_j T_j / sum_j a_ij w_j over the groups j of voters, with T_j the
     # class that the group names.
-    weights = weights / weight_scale(weights)
     group_weight = np.where(
         np.diff(group_meaning(votes).indptr) > 0, weights[votes.models.group_model], 0.0
     )
@@ -339,25 +335,6 @@ def mean_votes(
     fallback = mass / mass.sum() if mass.any() else np.full(votes.n_classes, 1 / votes.n_classes)
     proba[unanswered] = fallback
     return proba, unanswered, GroupRule((term,), fallback, hard)
-
-
-def weight_scale(weights: Array) -> float:
-    """What to divide weights of base models by; ratios that would overflow are refused.
-
-    That is 1 unless they are extreme, for beside a prior or known labels they count as they are.
-    """
-    top, lowest = (
-        float(np.max(weights, initial=0.0)),
-        float(np.min(weights[weights > 0], initial=np.inf)),
-    )
-    if lowest < LEAST_RATIO * top:
-        raise InputError(
-            "weights",
-            f"must be 0 or at least {LEAST_RATIO:g} of the largest",
-            came=f"{lowest:.6g} beside {top:.6g}",
-            remedy="Give weights that count for nothing as 0.",
-        )
-    return 1.0 if LEAST_RATIO <= top <= 1 / LEAST_RATIO else scale_of(weights)
 
 
 def one_hot(codes: Array, n_classes: int) -> sparse.csr_array:

@@ -24,7 +24,7 @@ from scipy import linalg, sparse
 
 from .._checks import require_bool, require_choice, require_integer, require_number, require_seed
 from .._typing import Array
-from ..algebra.linear import conjugate_gradients, squared_norms
+from ..algebra.linear import conjugate_gradients
 from ..algebra.membership import Membership, Table, membership, reached_groups
 from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes, one_hot
 from ..votes import Votes
@@ -102,7 +102,6 @@ class BGCM(Method):
         groups = membership(votes)
         graph = Graph(votes, groups, known, float(self.alpha), bool(self.normalize))
         solver, n_iter, converged = self._solver(graph), 0, True
-        history: list[float] = []
         if solver == "direct":
             group_proba = graph.solve_directly()
         elif solver == "cg":
@@ -113,24 +112,18 @@ class BGCM(Method):
             start = np.random.default_rng(self.random_state).dirichlet(
                 np.ones(votes.n_classes), votes.n_rows
             )
-            group_proba, history, converged = graph.run_loop(
-                start, self._tolerance(), self.max_iter
-            )
-            n_iter = len(history)
+            group_proba, n_iter, converged = graph.run_loop(start, self._tolerance(), self.max_iter)
         group_proba = np.maximum(group_proba, 0.0)
         _, _, votes_alone = mean_votes(votes, groups, votes.weights, known)
         rule = graph.rule(votes, group_proba, votes_alone.fallback)
         proba, unanswered = rule.answers(groups, known)
-        answered = np.where(unanswered[:, None], 0.0, proba)
         return Answer(
             proba,
             unanswered,
             rule,
             group_table=(graph.groups.order, group_proba),
-            objective=graph.objective(answered, group_proba),
             n_iter=n_iter,
             converged=converged,
-            history=history,
         )
 
     def _solver(self, graph: Graph) -> str:
@@ -159,7 +152,7 @@ class Graph:
         alpha: float,
         normalize: bool,
     ) -> None:
-        self.counts, self.known = votes.counts, known
+        self.counts = votes.counts
         weight = votes.weights[votes.models.group_model[groups.order]]
         group_class = votes.models.group_class[groups.order]
         sizes = groups.scatter(votes.counts)
@@ -169,14 +162,15 @@ class Graph:
             live &= reached_groups(groups, votes.counts, live, live & (group_class >= 0), labelled)
         self.live, self.all_groups = np.flatnonzero(live), groups
         self.groups = groups if live.all() else groups.only(self.live)
-        self.sizes = sizes[live]
-        self.weight = weight[live] / (self.sizes if normalize else 1.0)
+        self.weight = weight[live] / (sizes[live] if normalize else 1.0)
         self.label_pull = np.where(group_class >= 0, alpha * weight, 0.0)[live]
         self.label = (group_class[live][:, None] == np.arange(votes.n_classes)).astype(np.float64)
-        self.diagonal = self.weight * self.sizes + self.label_pull
+        self.diagonal = self.weight * sizes[live] + self.label_pull
 
-        self.degree = self.groups.gather(self.weight)
-        total, self.labels = self.degree.copy(), np.zeros((votes.n_rows, votes.n_classes))
+        total, self.labels = (
+            self.groups.gather(self.weight),
+            np.zeros((votes.n_rows, votes.n_classes)),
+        )
         if known is not None:
             total[labelled] += known.pull
             self.labels = known.one_hot(votes.n_classes)
@@ -230,35 +224,17 @@ class Graph:
             n_iter, converged = max(n_iter, rounds), converged and done
         return group_proba, n_iter, converged
 
-    def run_loop(
-        self, object_proba: Array, tol: float, max_iter: int
-    ) -> tuple[Array, list[float], bool]:
-        """Q where the published loop stops, the objective by round, and whether it converged."""
-        history: list[float] = []
-        group_proba = self.update_groups(object_proba)
-        for _ in range(max_iter):
-            moved = self.update_objects(group_proba)
-            history.append(self.objective(moved, group_proba))
-            change = float(np.abs(moved - object_proba).max(initial=0.0))
-            object_proba = moved
-            if change <= tol:
-                return group_proba, history, True
-            group_proba = self.update_groups(object_proba)
-        return group_proba, history, False
+    def run_loop(self, object_proba: Array, tol: float, max_iter: int) -> tuple[Array, int, bool]:
+        """Q where the published loop stops, after how many rounds, and whether it converged."""
+        change, n_iter = np.inf, 0
+        while change > tol and n_iter < max_iter:
+            n_iter += 1
+            group_proba, before = self.update_groups(object_proba), object_proba
+            object_proba = self.update_objects(group_proba)
+            change = float(np.abs(object_proba - before).max(initial=0.0))
+        return group_proba, n_iter, change <= tol
 
     # ---- the answer ------------------------------------------------------------------------------
-
-    def objective(self, object_proba: Array, group_proba: Array) -> float:
-        """f, its squares multiplied out."""
-        crossed = self.groups.scatter(self.counts[:, None] * object_proba)
-        between = self.sizes * squared_norms(group_proba)
-        between -= 2 * np.einsum("jz,jz->j", crossed, group_proba)
-        total = (self.counts * self.degree) @ squared_norms(object_proba) + self.weight @ between
-        total += self.label_pull @ squared_norms(group_proba - self.label)
-        if self.known is not None and not self.known.fixed:
-            apart = squared_norms(object_proba - self.known.one_hot(self.label.shape[1]))
-            total += self.known.pull * ((self.counts * self.known.labelled) @ apart)
-        return max(float(total), 0.0)
 
     def rule(self, votes: Votes, group_proba: Array, fallback: Array) -> GroupRule:
         """How an object's answer follows from its groups.

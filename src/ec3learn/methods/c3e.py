@@ -25,13 +25,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from scipy.special import xlogy
 
 from .._checks import InputError, require_integer, require_number
 from .._typing import Array
 from ..algebra.linear import normalised, solve_free_rows
 from ..algebra.membership import entries, membership, reached_groups
-from ..answer.rule import KnownLabels, mean_votes, one_hot
+from ..answer.rule import KnownLabels, log_of, mean_votes, one_hot
 from ..votes import Votes
 from .base import Answer, Method
 
@@ -77,11 +76,38 @@ class C3ESL(Method):
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         similar = CoAssociation(votes)
         pi, unanswered = similar.mean_vote(known)
-        alpha = similar.scale(float(self.alpha))
-        proba, n_iter, converged = _smooth(similar, pi, alpha, known, self.tol, self.max_iter)
-        objective = _squared_loss(similar, pi, proba, alpha, known)
+        proba, n_iter, converged = self._smooth(similar, pi, known)
         proba[unanswered] = similar.fallback
-        return Answer(proba, unanswered, objective=objective, n_iter=n_iter, converged=converged)
+        return Answer(proba, unanswered, n_iter=n_iter, converged=converged)
+
+    def _smooth(
+        self, similar: CoAssociation, pi: Array, known: KnownLabels | None
+    ) -> tuple[Array, int, bool]:
+        """Solve (I + 2 alpha L) Y = Pi with known labels kept fixed; also says how it went.
+
+        L is the Laplacian of S, diag(S 1) - S, in which the diagonal of S cancels.
+        """
+        alpha = similar.scale(float(self.alpha))
+        whole = similar.whole_product(np.ones((len(pi), 1)))[:, 0]
+        fixed = np.zeros(len(pi), dtype=bool) if known is None else known.labelled
+        free = ~fixed & (similar.counts > 0)
+
+        def apply(column: Array) -> Array:
+            return (
+                column * (1 + 2 * alpha * whole)
+                - 2 * alpha * similar.whole_product(column[:, None])[:, 0]
+            )
+
+        proba = np.where(fixed[:, None], pi, 0.0)
+        diagonal = 1 + 2 * alpha * (whole - similar.counts * similar.own)
+        n_iter, converged = solve_free_rows(
+            apply, diagonal, iter(pi.T), similar.counts, free, proba, self.tol, self.max_iter
+        )
+        weightless = np.flatnonzero(~fixed & ~free)
+        if len(weightless):
+            pulled = pi + 2 * alpha * similar.whole_product(proba)
+            proba[weightless] = pulled[weightless] / (1 + 2 * alpha * whole[weightless, None])
+        return np.maximum(proba, 0.0), n_iter, converged
 
 
 @dataclass(eq=False, repr=False)
@@ -125,26 +151,31 @@ class C3EKL(Method):
         similar = CoAssociation(votes)
         pi, unanswered = similar.mean_vote(known)
         pi = normalised(pi + FLOOR)
-        copies = Copies(similar, pi, similar.scale(float(self.alpha)), float(self.agreement), known)
-        converged = False
-        history: list[float] = []
-        while not converged and len(history) < self.max_iter:
-            before = copies.right
-            copies.step()
-            history.append(copies.objective())
-            converged = float(np.abs(copies.right - before).max(initial=0.0)) < self.tol
-        proba = (normalised(copies.left) + normalised(copies.right)) / 2
+        proba, n_iter, converged = self._copies(similar, pi, known)
         if known is not None:
             proba[known.labelled] = known.one_hot(votes.n_classes)[known.labelled]
         proba[unanswered] = similar.fallback
-        return Answer(
-            proba,
-            unanswered,
-            objective=history[-1],
-            n_iter=len(history),
-            converged=converged,
-            history=history,
-        )
+        return Answer(proba, unanswered, n_iter=n_iter, converged=converged)
+
+    def _copies(
+        self, similar: CoAssociation, pi: Array, known: KnownLabels | None
+    ) -> tuple[Array, int, bool]:
+        """The mean of the copies l and r, known labels kept fixed; also says how it went."""
+        alpha, agreement = similar.scale(float(self.alpha)), float(self.agreement)
+        fixed = np.zeros((len(pi), 1), dtype=bool) if known is None else known.labelled[:, None]
+        left = right = np.where(fixed, pi, 1 / pi.shape[1])
+        degree = similar.degree[:, None]
+        converged, n_iter = False, 0
+        while not converged and n_iter < self.max_iter:
+            n_iter += 1
+            before = right
+            pulled = pi + alpha * similar.product(left) + agreement * left
+            right = np.where(fixed, pi, pulled / (1 + alpha * degree + agreement))
+            logs = log_of(right)
+            pulled = alpha * similar.product(logs) + agreement * logs
+            left = np.where(fixed, pi, np.exp(pulled / (alpha * degree + agreement)))
+            converged = float(np.abs(right - before).max(initial=0.0)) < self.tol
+        return (normalised(left) + normalised(right)) / 2, n_iter, converged
 
 
 class CoAssociation:
@@ -255,96 +286,3 @@ def _sets_of_gaps(covered: sparse.csr_array) -> tuple[Array, Array]:
             "with most gaps.",
         )
     return gaps, number.ravel()
-
-
-# ---- squared loss --------------------------------------------------------------------------------
-
-
-def _smooth(
-    similar: CoAssociation,
-    pi: Array,
-    alpha: float,
-    known: KnownLabels | None,
-    tol: float,
-    max_iter: int,
-) -> tuple[Array, int, bool]:
-    """Solve (I + 2 alpha L) Y = Pi with known labels kept fixed; also says how it went.
-
-    L is the Laplacian of S, diag(S 1) - S, in which the diagonal of S cancels.
-    """
-    whole = similar.whole_product(np.ones((len(pi), 1)))[:, 0]
-    fixed = np.zeros(len(pi), dtype=bool) if known is None else known.labelled
-    free = ~fixed & (similar.counts > 0)
-
-    def apply(column: Array) -> Array:
-        return (
-            column * (1 + 2 * alpha * whole)
-            - 2 * alpha * similar.whole_product(column[:, None])[:, 0]
-        )
-
-    proba = np.where(fixed[:, None], pi, 0.0)
-    diagonal = 1 + 2 * alpha * (whole - similar.counts * similar.own)
-    n_iter, converged = solve_free_rows(
-        apply, diagonal, iter(pi.T), similar.counts, free, proba, tol, max_iter
-    )
-    weightless = np.flatnonzero(~fixed & ~free)
-    if len(weightless):
-        pulled = pi + 2 * alpha * similar.whole_product(proba)
-        proba[weightless] = pulled[weightless] / (1 + 2 * alpha * whole[weightless, None])
-    return np.maximum(proba, 0.0), n_iter, converged
-
-
-def _squared_loss(
-    similar: CoAssociation, pi: Array, proba: Array, alpha: float, known: KnownLabels | None
-) -> float:
-    counts = similar.counts
-    own = counts if known is None else counts * ~known.labelled
-    whole = similar.whole_product(np.ones((len(pi), 1)))[:, 0]
-    squares = float((counts * whole) @ (proba**2).sum(axis=1))
-    crossed = float(counts @ (proba * similar.whole_product(proba)).sum(axis=1))
-    return float(own @ ((proba - pi) ** 2).sum(axis=1)) / 2 + alpha * max(squares - crossed, 0.0)
-
-
-# ---- I-divergence --------------------------------------------------------------------------------
-
-
-class Copies:
-    """The two copies of each row, and the exact step for each; known labels are kept fixed."""
-
-    def __init__(
-        self,
-        similar: CoAssociation,
-        pi: Array,
-        alpha: float,
-        agreement: float,
-        known: KnownLabels | None,
-    ) -> None:
-        self.similar, self.pi, self.alpha, self.agreement = similar, pi, alpha, agreement
-        self.fixed = np.zeros(len(pi), dtype=bool) if known is None else known.labelled
-        uniform = np.full_like(pi, 1 / pi.shape[1])
-        self.left = np.where(self.fixed[:, None], pi, uniform)
-        self.right = self.left.copy()
-        self.of_votes = (xlogy(pi, pi) - pi).sum(axis=1)
-
-    def step(self) -> None:
-        """Move the right copy, then the left one."""
-        alpha, agreement, degree = self.alpha, self.agreement, self.similar.degree[:, None]
-        pulled = self.pi + alpha * self.similar.product(self.left) + agreement * self.left
-        self.right = np.where(
-            self.fixed[:, None], self.pi, pulled / (1 + alpha * degree + agreement)
-        )
-        self.logs = np.log(np.maximum(self.right, 1e-300))
-        self.log_sums = self.similar.product(self.logs)
-        mean = (alpha * self.log_sums + agreement * self.logs) / (alpha * degree + agreement)
-        self.left = np.where(self.fixed[:, None], self.pi, np.exp(mean))
-
-    def objective(self) -> float:
-        """The objective, which falls with every step; one step must have been made."""
-        counts, degree = self.similar.counts, self.similar.degree
-        entropy = xlogy(self.left, self.left).sum(axis=1) - self.left.sum(axis=1)
-        right = self.right.sum(axis=1)
-        crossed = np.einsum("iz,iz->i", self.left, self.log_sums)
-        apart = degree * entropy - crossed + self.similar.product(right[:, None])[:, 0]
-        copies = entropy - np.einsum("iz,iz->i", self.left, self.logs) + right
-        to_votes = self.of_votes - np.einsum("iz,iz->i", self.pi, self.logs) + right
-        return float(counts @ (to_votes + self.alpha * apart + self.agreement * copies))

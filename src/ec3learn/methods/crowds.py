@@ -17,18 +17,18 @@ and every voter a confusion matrix per subtype; `algebra.bayes` has the formulas
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from .._checks import require_choice, require_integer, require_number, require_seed
+from .._checks import require_choice, require_integer, require_number
 from .._typing import Array
 from ..algebra.bayes import SubtypeModel, mean_moves
 from ..algebra.em import require_small
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes, squares_of_votes
-from ..answer.mixtures import PanelRule, PrecisionRule
-from ..answer.rule import KnownLabels, Rule, mean_votes
+from ..answer.mixtures import PrecisionRule
+from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes, group_meaning
 from .base import Answer, Method
 from .dawid_skene import NO_VOTE as GOT_SHARES
@@ -199,15 +199,10 @@ class EBCC(Method):
         How many times the votes, counted by class, count as what is thought of the shares of the
         classes beforehand. 1 as in the paper. Where voters are noisy, rare classes get more votes
         than they have objects; a smaller number undoes that.
-    starts : int
-        The first start divides the objects by how much their votes agree. Further ones are random,
-        and the answers are averaged.
     tol : float
         Stop when the probabilities move by less on average.
     max_iter : int or None
         The most rounds; None takes 200, or fewer (at least 30) for large tables.
-    random_state : int, Generator or None
-        Seeds the further starts.
 
     Examples
     --------
@@ -225,20 +220,16 @@ class EBCC(Method):
     subtypes: int = 2
     prior: Literal["diagonal", "learned"] = "diagonal"
     class_votes: float = 1.0
-    starts: int = 1
     tol: float = 1e-4
     max_iter: int | None = None
-    random_state: Any = None
 
     def _check(self) -> None:
         require_integer("subtypes", self.subtypes, 1)
         require_choice("prior", self.prior, ("diagonal", "learned"))
         require_number("class_votes", self.class_votes, least=0)
-        require_integer("starts", self.starts, 1)
         require_number("tol", self.tol, above=0)
         if self.max_iter is not None:
             require_integer("max_iter", self.max_iter, 1)
-        require_seed("random_state", self.random_state)
 
     def _title(self, known: KnownLabels | None) -> str:
         return "EBCC with learned priors" if self.prior == "learned" else self.title
@@ -262,23 +253,12 @@ class EBCC(Method):
                 * self.subtypes
             )
             rounds = int(np.clip(BUDGET / size, LEAST_ROUNDS, MOST_ROUNDS))
-        rng = np.random.default_rng(self.random_state)
-        seeds = [
-            None,
-            *(
-                rng.normal(size=(votes.models.n_groups, self.subtypes))
-                for _ in range(self.starts - 1)
-            ),
-        ]
-        fits = [model.fit(start, self.tol, rounds, tilt) for tilt in seeds]
-        rules = [(f"start {s + 1}", subtype_rule(model, fit)) for s, fit in enumerate(fits)]
-        shares = np.mean([own.fallback for _, own in rules], axis=0)
-        rule: Rule = rules[0][1] if len(rules) == 1 else PanelRule(tuple(rules), shares)
+        fit = model.fit(start, self.tol, rounds)
         return Answer(
-            np.mean([fit.proba for fit in fits], axis=0) if len(fits) > 1 else fits[0].proba,
+            fit.proba,
             ~model.answered,
-            rule,
-            n_iter=max(fit.n_iter for fit in fits),
-            converged=self.max_iter is None or all(fit.converged for fit in fits),
+            subtype_rule(model, fit),
+            n_iter=fit.n_iter,
+            converged=self.max_iter is None or fit.converged,
             lacking=GOT_SHARES,
         )

@@ -24,7 +24,7 @@ from .._typing import Array
 from ..algebra.membership import Membership, count_classes, membership, scatter_to_votes
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
 from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
-from ..answer.rule import KnownLabels, Rule, weight_scale
+from ..answer.rule import KnownLabels, Rule
 from ..answer.solution import top_classes
 from ..diagnosis.voter_checks import bias_note
 from ..votes import Votes, hardened, non_negative, only_rows
@@ -82,10 +82,9 @@ def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) 
 
 def relative_weights(votes: Votes) -> Array:
     """The weights of the base models, 1 on average over the votes of voters: only their ratios matter."""
-    given = votes.weights / weight_scale(votes.weights)
+    given = votes.weights / max(float(votes.weights.max()), 1e-300)
     if len(np.unique(given[given > 0])) < 2:
         return np.asarray(given > 0, dtype=np.float64)
-    given = given / given.max()
     cast = votes_per_voter(votes) * (given > 0)
     total = float(cast @ given)
     return given * float(cast.sum()) / total if total > 0 else given
