@@ -37,7 +37,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from ec3learn import EC3, METHODS, DawidSkene, Table, Votes
-from ec3learn.diagnosis.quality import mean_auc
+from ec3learn.diagnosis.score import quality
 from ec3learn.votes import hardened
 
 Case = tuple[Votes, np.ndarray]
@@ -224,7 +224,7 @@ def scores(proba: np.ndarray, truth: np.ndarray) -> list[float]:
     right = np.maximum(proba[np.arange(len(truth)), truth], 1e-12)
     return [
         float(np.mean(proba.argmax(axis=1) == truth)),
-        mean_auc(proba, truth),
+        quality(proba, proba.argmax(axis=1), truth, np.ones(len(truth))).auc or 0.5,
         float(-np.log(right).mean()),
     ]
 

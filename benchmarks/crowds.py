@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from ec3learn import EBCC, EC3, METHODS, Auto, DawidSkene, Scale, Table, Votes
-from ec3learn.diagnosis.quality import mean_auc
+from ec3learn.diagnosis.score import quality
 
 FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[2] / "shared" / "data"))
 # name: (iBCC, BWA, EBCC) as printed by Li, Rubinstein and Cohn (2019); None where they are not at
@@ -117,7 +117,7 @@ def measured(
         "accuracy": float(right.mean()),
         "log loss": float(-np.log(np.maximum(proba[np.arange(len(codes)), codes], 1e-12)).mean()),
         "calibration error": float(sum(gaps) / len(codes)),
-        "AUC": mean_auc(proba, codes) or float("nan"),
+        "AUC": quality(proba, proba.argmax(axis=1), codes, np.ones(len(codes))).auc or float("nan"),
     }
 
 

@@ -1,13 +1,16 @@
 """How often an answer is right: cross-validated on known labels, and by labels it was not given."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from ec3learn import EC3, UPE, MajorityVote, SoftVote, Votes, WeightedVote
+from ec3learn import EC3, MajorityVote, SoftVote, Votes, WeightedVote
+from ec3learn.answer.notes import WORSE_THAN_MAJORITY
 from ec3learn.diagnosis import cross_validate, judge
-from ec3learn.diagnosis.quality import Difference, calibration, mean_auc, quality
-from ec3learn.diagnosis.score import held_out_answers
+from ec3learn.diagnosis.score import Difference, cross_fit, quality
+from ec3learn.diagnosis.warnings import score_notes
 
 TRUTH = np.tile([0, 1], 30)
 VOTES = Votes.from_labels({"good": TRUTH, "too": TRUTH, "bad": np.zeros(60, dtype=int)})
@@ -19,20 +22,21 @@ def test_a_hidden_label_is_not_known_to_the_answer_that_is_judged():
     assert (found.n_labels, found.accuracy, found.by_majority) == (60, 0, 0)
 
 
-def test_every_object_is_held_out_once_and_the_labels_of_other_folds_are_known():
-    fold_of = np.arange(60) % 3
-    answers = list(held_out_answers(EC3(), VOTES, TRUTH, fold_of))
-    assert sorted(np.concatenate([hidden for hidden, _ in answers])) == list(range(60))
-    for hidden, answer in answers:
-        assert not answer.solution.expand(answer.solution.known.labelled)[hidden].any()
-        assert answer.solution.known.labelled.any()
+class Spy(EC3):
+    """A method that remembers the known labels it was given."""
+
+    asked: ClassVar[list] = []
+
+    def solve(self, votes, known=None, **options):
+        self.asked.append(known)
+        return super().solve(votes, known, **options)
 
 
-def test_a_method_without_known_labels_solves_once():
-    first, second = (
-        answer for _, answer in held_out_answers(UPE(), VOTES, TRUTH, np.arange(60) % 2)
-    )
-    assert first is second
+def test_every_label_is_hidden_once_and_the_others_are_known():
+    consensus = EC3().solve(VOTES, known=TRUTH)
+    cross_fit(consensus.solution, Spy())
+    hidden = np.array([[label is None for label in known] for known in Spy.asked])
+    assert hidden.sum(axis=0).tolist() == [1] * 60
 
 
 @pytest.mark.parametrize(("method", "said"), [(MajorityVote(), None), (EC3(), 1.0)])
@@ -50,16 +54,16 @@ def test_too_few_labels_say_nothing():
 def test_a_better_majority_vote_is_told_from_chance():
     method = WeightedVote(weights=[0.1, 0.1, 9])
     found = cross_validate(method.solve(VOTES, known=TRUTH), method)
-    assert (found.accuracy, found.by_majority, found.difference.second_is_better) == (
+    assert (found.accuracy, found.by_majority, score_notes(found)[0].kind) == (
         0.5,
         1.0,
-        True,
+        WORSE_THAN_MAJORITY,
     )
     few = cross_validate(
         method.solve(VOTES, known={i: TRUTH[i] for i in (*range(0, 40, 2), 1, 3, 5, 7)}), method
     )
     assert (few.difference.first, few.difference.second) == (0, 4)
-    assert not few.difference.second_is_better
+    assert WORSE_THAN_MAJORITY not in {note.kind for note in score_notes(few)}
     assert str(few).endswith("100.0 % by majority vote (inconclusive)")
 
 
@@ -126,7 +130,7 @@ def test_with_50_labels_a_better_method_is_hardly_ever_called_worse():
     assert gap > 0.02
     assert sum(difference.second > difference.first for difference in found) > 20  # by chance
     assert (
-        sum(difference.second_is_better for difference in found) <= 10
+        sum(d.second > d.first and not d.inconclusive for d in found) <= 10
     )  # the level of the test, 5 %
 
 
@@ -151,22 +155,17 @@ def test_the_measures_of_quality_by_hand():
     labels, truth = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
     measured = quality(np.eye(3)[labels], labels, truth, np.ones(4))
     assert measured.f_score == pytest.approx((2 / 3 + 4 / 5) / 2)
-    assert calibration(np.array([0.9, 1.0, 0.5]), np.array([True, False, True]), np.ones(3)) == [
-        (0.5, 1.0, 1),
-        (0.95, 0.5, 2),
-    ]
+    proba = np.array([[0.1, 0.9], [0.0, 1.0], [0.5, 0.5]])
+    measured = quality(proba, np.array([1, 1, 0]), np.array([1, 0, 0]), np.ones(3))
+    assert measured.calibration == [(0.5, 1.0, 1), (0.95, 0.5, 2)]
+    assert measured.calibration_error == pytest.approx((0.5 + 0.9) / 3)
+    assert measured.auc == 0.5
     assert Difference(0, 5).p_value == pytest.approx(2 / 32)
-    assert mean_auc(np.array([[0.2, 0.8], [0.5, 0.5], [0.5, 0.5]]), np.array([1, 1, 0])) == 0.75
 
 
 def test_a_difference_is_judged_by_the_test_of_mcnemar():
-    assert [Difference(0, n).second_is_better for n in (0, 5, 6)] == [
-        False,
-        False,
-        True,
-    ]  # 2 / 2**5 > 0.05 > 2 / 2**6
+    # 2 / 2**5 > 0.05 > 2 / 2**6
     assert [Difference(0, n).inconclusive for n in (0, 5, 6)] == [False, True, False]
-    assert not Difference(9, 0).second_is_better
 
 
 def test_the_mean_area_is_that_of_scikit_learn():
@@ -174,13 +173,9 @@ def test_the_mean_area_is_that_of_scikit_learn():
     proba = rng.dirichlet(np.ones(3), 200).round(2)  # with ties
     proba[:, 2] = 1 - proba[:, 0] - proba[:, 1]
     codes = rng.integers(3, size=200)
-    assert mean_auc(proba, codes) == pytest.approx(
+    assert quality(proba, codes, codes, np.ones(200)).auc == pytest.approx(
         roc_auc_score(codes, np.abs(proba), multi_class="ovr"), abs=1e-6
     )
-
-
-def test_the_area_is_chance_where_one_class_occurs_alone():
-    assert mean_auc(np.array([[0.2, 0.8], [0.5, 0.5]]), np.array([1, 1])) == 0.5
 
 
 def test_quality_by_weights_is_that_of_repeated_objects():

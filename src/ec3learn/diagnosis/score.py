@@ -1,13 +1,16 @@
-"""How often an answer is right by labels that the method did not see: known labels hidden in turn, or others."""
+"""How often an answer is right by labels that the method did not see: known labels hidden in turn, or others.
+
+scikit-learn is imported where it is used: it takes longer than a small answer.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.stats import binomtest
 
 from .._checks import InputError
 from .._text import count, percent
@@ -16,9 +19,10 @@ from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes
 from .labels import HARD, given_labels, label_weights, read_labels, taught_labels
 from .metrics import LEAST_LABELS, is_majority, majority, object_weights, wilson_interval
-from .quality import Difference, Quality, quality
 
 FOLDS = 5
+BINS = 10  # of confidence, in the calibration curve
+UNLIKELY = 0.05  # a p-value below which a difference is not put down to chance
 TOO_SURE = 0.05  # by how much a mean confidence is above the interval of the accuracy, to be called overconfident
 
 
@@ -30,6 +34,38 @@ class Solver(Protocol):
     def solve(self, votes: Votes, known: Any = None) -> Solved:
         """Solve votes with some known labels."""
         ...
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good one answer is."""
+
+    accuracy: float
+    confidence: float  # the mean probability of the labels
+    log_loss: float  # of the probabilities, none below 1e-12
+    f_score: float  # averaged over classes
+    auc: float | None  # of each class against all others, averaged; None where only one occurs
+    calibration: list[tuple[float, float, float]]  # by bin: confidence, share right, objects
+    calibration_error: float  # the mean gap between confidence and the share that is right
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two answers differ: how often only the first is right, and how often only the second."""
+
+    first: int
+    second: int
+
+    @property
+    def p_value(self) -> float:
+        """How likely two equally good answers are to differ this much or more (McNemar's exact test)."""
+        n = self.first + self.second
+        return 1.0 if n == 0 else float(binomtest(self.first, n).pvalue)
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether they differ, but no more than by chance."""
+        return self.first != self.second and self.p_value > UNLIKELY
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -157,15 +193,26 @@ def enough_known(outcome: Solution) -> bool:
 
 
 def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:
-    """The class probabilities and the class of each object, where it is labelled by an answer that did not see its label."""
+    """The class probabilities and the class of each object, where it is labelled by an answer that did not see its label.
+
+    A method that takes no known labels solves once for all folds.
+    """
     votes, codes = outcome.require_votes("cross-validation"), taught_labels(outcome).codes
-    fold_of = np.full(len(codes), -1)
-    objects = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))
-    fold_of[objects] = np.arange(len(objects)) % FOLDS
+    labelled = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))
     proba, classes = outcome.proba.copy(), outcome.expand(outcome.row_classes).copy()
-    for hidden, answer in held_out_answers(method, votes, codes, fold_of):
-        proba[hidden] = answer.proba[hidden]
-        classes[hidden] = answer.expand(answer.row_classes)[hidden]
+    solution: Solution | None = None
+    for fold in range(min(FOLDS, len(labelled))):
+        hidden = labelled[fold::FOLDS]
+        if solution is None or method.admits_known:
+            known = np.full(len(codes), None, dtype=object)
+            shown = np.setdiff1d(labelled, hidden)
+            known[shown] = votes.classes[codes[shown]]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the answer for all objects has given them already
+                answer = method.solve(votes, known) if method.admits_known else method.solve(votes)
+            solution = answer.solution
+        proba[hidden] = solution.proba[hidden]
+        classes[hidden] = solution.expand(solution.row_classes)[hidden]
     return proba, classes
 
 
@@ -193,12 +240,14 @@ def _score(
     theirs = None if is_majority(outcome) else majority(outcome)
     if theirs is not None:
         row = judged if outcome.index is None else outcome.index[judged]
-        right = theirs.share_right(row, truth)
+        ours, right = classes == truth, theirs.share_right(row, truth)
         # A vote for a class that the answer does not have is wrong: it counts as one more class.
         padded = np.pad(theirs.proba[row], ((0, 0), (0, 1)))
         their_classes = np.where(theirs.classes[row] < 0, len(outcome.classes), theirs.classes[row])
         their_quality = quality(padded, their_classes, truth, weight, right)
-        difference = Difference.of(classes == truth, right, weight)
+        difference = Difference(
+            round(float(weight @ (ours * (1 - right)))), round(float(weight @ (right * ~ours)))
+        )
     confusion = np.zeros((len(outcome.classes),) * 2)
     np.add.at(confusion, (truth, classes), weight)
     return Score(
@@ -212,21 +261,39 @@ def _score(
     )
 
 
-def held_out_answers(
-    method: Solver, votes: Votes, codes: Array, fold_of: Array
-) -> Iterator[tuple[Array, Solution]]:
-    """Solve once per fold without its labels: the fold's objects, and the answer.
+def quality(
+    proba: Array, labels: Array, truth: Array, weight: Array, right: Array | None = None
+) -> Quality:
+    """Judge class probabilities and labels by the true classes; objects count by their weight.
 
-    `codes` has the number of each object's class and `fold_of` that of its fold, -1 for none. A
-    method that takes no known labels solves once for all folds.
+    `right` says how far each label is right, where that is not all or nothing.
     """
-    answer = None
-    for fold in range(int(fold_of.max()) + 1):
-        known = np.full(len(codes), None, dtype=object)
-        shown = np.flatnonzero((codes >= 0) & (fold_of != fold))
-        known[shown] = votes.classes[codes[shown]]
-        if answer is None or method.admits_known:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the answer for all objects has given them already
-                answer = method.solve(votes, known) if method.admits_known else method.solve(votes)
-        yield np.flatnonzero(fold_of == fold), answer.solution
+    from sklearn.metrics import f1_score, roc_auc_score
+
+    right = labels == truth if right is None else right
+    rows, classes = np.arange(len(labels)), np.unique(truth[weight > 0])
+    areas = [
+        roc_auc_score(truth == z, proba[:, z], sample_weight=weight)
+        for z in (classes if len(classes) > 1 else [])
+    ]
+    f_score = f1_score(
+        truth, labels, labels=classes, average="macro", sample_weight=weight, zero_division=0.0
+    )
+    losses = -np.log(np.maximum(proba[rows, truth], 1e-12))
+    bins = _calibration(proba.max(axis=1), right, weight)
+    return Quality(
+        accuracy=float(np.average(right, weights=weight)),
+        confidence=float(np.average(proba[rows, labels], weights=weight)),
+        log_loss=float(np.average(losses, weights=weight)),
+        f_score=float(f_score),
+        auc=float(np.mean(areas)) if areas else None,
+        calibration=bins,
+        calibration_error=sum(n * abs(sure - hits) for sure, hits, n in bins) / float(weight.sum()),
+    )
+
+
+def _calibration(sure: Array, right: Array, weight: Array) -> list[tuple[float, float, float]]:
+    bins = np.minimum((sure * BINS + 1e-9).astype(np.int64), BINS - 1)
+    columns = [np.bincount(bins, weights=weight * values) for values in (sure, right, 1)]
+    table = np.column_stack(columns)[columns[2] > 0]
+    return [(sums / n, hits / n, n) for sums, hits, n in table.tolist()]

@@ -137,11 +137,12 @@ def _voter_notes(solution: Solution) -> list[Note]:
 def score_notes(score: Score) -> list[Note]:
     """The notes that the majority vote is better, or the answer too sure, by labels that the method did not see."""
     hidden, notes = score.cross_validated, []
-    if score.difference is not None and score.difference.second_is_better:
+    differ = score.difference
+    if differ is not None and differ.second > differ.first and not differ.inconclusive:
         labels = (
             "known labels that were hidden from the method" if hidden else "the held-out labels"
         )
-        first, second, p = score.difference.first, score.difference.second, score.difference.p_value
+        first, second, p = differ.first, differ.second, differ.p_value
         text = f"The majority vote is better on {labels}: where the two differ, it is right on {count(second, 'object')} and"
         remedy = "Try another method, or take the majority vote."
         notes.append(
