@@ -132,14 +132,15 @@ class _Work:
     protocol: Protocol
 
     def classifiers(self):
-        without = [name for name in self.protocol.without if name in CLASSIFIERS]
-        pool = classifier_pool("paper", without=without, random_state=self.setup.seed)
+        pool = dict(classifier_pool("paper", random_state=self.setup.seed))
         steps_per_epoch = -(-len(self.learned) // BATCH)
-        for key, model in pool:
-            if key == "cnn":
-                n_epochs = max(20, -(-LEAST_STEPS // steps_per_epoch))
-                model.set_params(model__max_epochs=n_epochs)
-        return {CLASSIFIERS[key]: self._votes(key, model) for key, model in pool}
+        n_epochs = max(20, -(-LEAST_STEPS // steps_per_epoch))
+        pool["cnn"].set_params(model__max_epochs=n_epochs)
+        return {
+            CLASSIFIERS[key]: self._votes(key, model)
+            for key, model in pool.items()
+            if key not in self.protocol.without
+        }
 
     def _votes(self, key, model):
         if self.setup.tuned:
@@ -198,15 +199,11 @@ class _Work:
 @lru_cache(4)  # clusterings do not depend on labels, so a case fits them once
 def _clusterings(data, drawn, seed, protocol):
     """The fitted clusterings of the paper."""
-    without = [name for name in protocol.without if name in CLUSTERINGS]
-    made = clusterer_pool(
-        "paper",
-        n_classes=data.n_classes,
-        n_landmarks=protocol.n_landmarks,
-        without=without,
-        random_state=seed,
+    pool = clusterer_pool(
+        "paper", n_classes=data.n_classes, n_landmarks=protocol.n_landmarks, random_state=seed
     )
-    return [(name, model.fit(data.X.iloc[list(drawn)])) for name, model in made]
+    table = data.X.iloc[list(drawn)]
+    return [(name, model.fit(table)) for name, model in pool if name not in protocol.without]
 
 
 def ensembles(without):

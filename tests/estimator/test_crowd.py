@@ -325,7 +325,6 @@ def test_a_classifier_without_probabilities_will_do(digits, table):
     [
         ({"rounds": 0}, "rounds must be an integer >= 1, got 0."),
         ({"cv": 1}, "cv must be an integer >= 2, got 1."),
-        ({"n_jobs": 0}, "n_jobs must be an integer other than 0, or None, got 0."),
         (
             {"method": "majority"},
             "method must support a prior, got Majority vote, which does not. Take method='ebcc' or method='dawid-skene'.",

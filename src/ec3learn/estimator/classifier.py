@@ -8,6 +8,8 @@ have not seen a labelled row vote on it.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,9 +23,7 @@ from .._checks import InputError, InputTypeError, is_integer, require_choice
 from .._text import arg, some
 from .._typing import Array
 from ..answer.notes import (
-    CHOICE,
     FREE_TEXT,
-    LEFT_OUT,
     LONG_TABLE,
     NO_ANSWER,
     UNUSED_LABELS,
@@ -35,7 +35,7 @@ from ..methods.base import Method, method_of
 from ..votes import Votes
 from ..votes.reading import frame_of
 from .pooling import PooledVote
-from .pools import CLASSES_FOR_BOOSTING, Pool, classifier_pool, clusterer_pool, libraries_of
+from .pools import Pool, classifier_pool, clusterer_pool
 from .rows import TableClassifier, check_weights, limit_threads, read_labels, with_warnings
 from .training import Training, mean_shares, weight_parameter
 
@@ -54,10 +54,9 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     classifiers, clusterers : name of a pool, or list of (name, estimator)
-        "default", "fast", "strong", "paper", or your own estimators, pipelines included. "strong"
-        takes what is installed of CatBoost, LightGBM, XGBoost, TabICL and TabPFN, and `notes_` says
-        what. An empty list of clusterers means no clusterings. Classifiers see the classes as the
-        numbers 0, 1, 2 and so on.
+        "default", "fast", "paper", or your own estimators, pipelines included. An empty list of
+        clusterers means no clusterings. Classifiers see the classes as the numbers 0, 1, 2 and so
+        on.
     consensus : "auto", a name in METHODS, or a method such as EC3(beta=0)
         "auto" pools the votes: labels teach a weight per classifier from votes out of fold
         (`PooledVote`). With few labels clusterings count, too.
@@ -220,38 +219,39 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; if deep, also the base models and theirs, with names such as `lr__C`."""
         params: dict[str, Any] = super().get_params(deep=deep)
-        for name, model in [*_pairs(self.classifiers), *_pairs(self.clusterers)] if deep else []:
-            params[name] = model
-            inner = model.get_params() if hasattr(model, "get_params") else {}
-            params |= {f"{name}__{key}": value for key, value in inner.items()}
+        with suppress(TypeError, ValueError):  # `fit` tells what is no list of pairs
+            for name, model in self._own_models() if deep else []:
+                inner = model.get_params() if hasattr(model, "get_params") else {}
+                params |= {name: model, **{f"{name}__{key}": inner[key] for key in inner}}
         return params
 
     def set_params(self, **params: Any) -> EC3Classifier:
         """Set parameters, base models (`lr="drop"` leaves one out), or theirs (`lr__C=0.1`)."""
         for pool in POOLS:
-            if pool in params:
-                setattr(self, pool, params.pop(pool))
-            models = _pairs(getattr(self, pool))
-            if any(name in params for name, _ in models):
-                setattr(self, pool, [(name, params.pop(name, model)) for name, model in models])
+            models = params.pop(pool, getattr(self, pool))
+            with suppress(TypeError, ValueError):
+                models = [(name, params.pop(name, model)) for name, model in models]
+            setattr(self, pool, models)
         super().set_params(**params)
         return self
 
-    def _classifier_pool(self) -> Pool:
-        if not isinstance(self.classifiers, str):
-            return [(name, model) for name, model in self.classifiers if not _dropped(model)]
-        pool = classifier_pool(self.classifiers, random_state=self._seed)
-        return [(name, model) for name, model in pool if name not in self._slow()]
+    def _own_models(self) -> Pool:
+        """The (name, estimator) pairs of pools that are not named."""
+        pools = (self.classifiers, self.clusterers)
+        return [
+            (name, model) for pool in pools if not isinstance(pool, str) for name, model in pool
+        ]
 
-    def _slow(self) -> list[str]:
-        """The classifiers that would take too long with so many classes."""
-        return ["boosting"] if len(self.classes_) > CLASSES_FOR_BOOSTING else []
+    def _classifier_pool(self) -> Pool:
+        if isinstance(self.classifiers, str):
+            return classifier_pool(self.classifiers, random_state=self._seed)
+        return [pair for pair in self.classifiers if not _dropped(pair)]
 
     def _clusterer_pool(self) -> Pool:
-        if not isinstance(self.clusterers, str):
-            return [(name, model) for name, model in self.clusterers if not _dropped(model)]
-        n_classes = len(self.classes_)
-        return clusterer_pool(self.clusterers, n_classes=n_classes, random_state=self._seed)
+        if isinstance(self.clusterers, str):
+            n_classes = len(self.classes_)
+            return clusterer_pool(self.clusterers, n_classes=n_classes, random_state=self._seed)
+        return [pair for pair in self.clusterers if not _dropped(pair)]
 
     def _method(self) -> Method:
         auto = isinstance(self.consensus, str) and self.consensus == "auto"
@@ -260,38 +260,27 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     # ---- notes and checks ------------------------------------------------------------------------
 
     def _notes_on_pool(self, X: Any, pool: Pool, weights: Array | None) -> list[Note]:
-        """What the pool takes, what is left out, who gets no weights, and columns of free text."""
-        notes, to_warn = [], []
-        if isinstance(self.classifiers, str):
-            taken, missing = libraries_of(self.classifiers)
-            if taken:
-                left_out = f"; not installed: {', '.join(missing)}" if missing else ""
-                text = f"The pool {self.classifiers!r} takes {', '.join(taken)}{left_out}."
-                notes.append(Note(CHOICE, text))
-            if self._slow():
-                many = f"they take too long with {len(self.classes_):,} classes"
-                text = f"Left out of the pool, because {many}: {', '.join(self._slow())}."
-                notes.append(Note(LEFT_OUT, text))
-            to_warn += [_note_on_text(name) for name in columns_of_text(X)]
+        """Columns of free text, and who gets no weights; warnings, too."""
+        texts = columns_of_text(X) if isinstance(self.classifiers, str) else []
+        notes = [_note_on_text(name) for name in texts]
         without = [name for name, model in pool if weight_parameter(model) is None]
         if weights is not None and without:
             text = f"Trained without {arg('sample_weight')}, which their fit does not take: "
-            to_warn.append(Note(WEIGHTS, f"{text}{some(without)}."))
-        for note in to_warn:
+            notes.append(Note(WEIGHTS, f"{text}{some(without)}."))
+        for note in notes:
             warnings.warn(str(note), stacklevel=3)
-        return notes + to_warn
+        return notes
 
     def _check(self) -> None:
         for pool in POOLS:
             self._check_pool(pool, getattr(self, pool))
-        names = [name for name, _ in [*_pairs(self.classifiers), *_pairs(self.clusterers)]]
         taken = {*super().get_params(deep=False)}
-        for name in names:
+        for name, _ in self._own_models():
             if "__" in name or name in taken:
                 must = "must have different names, without '__', that are no parameters"
                 raise InputError("classifiers and clusterers", must, got=name)
             taken.add(name)
-        if not isinstance(self.classifiers, str) and all(_dropped(m) for _, m in self.classifiers):
+        if not isinstance(self.classifiers, str) and all(map(_dropped, self.classifiers)):
             raise InputError("classifiers", "must hold at least one (name, estimator)", came="none")
         require_choice("voting", self.voting, ("hard", "soft"))
         if not hasattr(self.cv, "split") and (not is_integer(self.cv) or self.cv < 2):
@@ -299,20 +288,17 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             raise InputError("cv", must, got=self.cv)
         if self.retrain not in (True, False, "auto"):
             raise InputError("retrain", "must be 'auto', True or False", got=self.retrain)
-        self._method()
-        self._check_n_jobs()
 
     def _check_pool(self, pool: str, models: Any) -> None:
         if isinstance(models, str):
             return
         must = "must be the name of a pool or a list of (name, estimator)"
-        if not isinstance(models, (list, tuple)) or len(_pairs(models)) < len(models):
-            raise InputTypeError(pool, must, got=models)
-        for name, model in models:
-            if isinstance(model, type) or not (_dropped(model) or hasattr(model, "fit")):
-                remedy = f"Call it: {model.__name__}()." if isinstance(model, type) else ""
-                came = f"{model!r} under the name {name!r}, which is not an estimator"
-                raise InputTypeError(pool, must, came=came, remedy=remedy)
+        for pair in models if isinstance(models, (list, tuple)) else [models]:
+            if not (isinstance(pair, (list, tuple)) and len(pair) == 2):
+                raise InputTypeError(pool, must, got=models)
+            if isinstance(pair[1], type) or not (_dropped(pair) or hasattr(pair[1], "fit")):
+                came = f"{pair[1]!r} under the name {pair[0]!r}, which is not an estimator"
+                raise InputTypeError(pool, must, came=came)
 
     # ---- new rows --------------------------------------------------------------------------------
 
@@ -333,22 +319,14 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 
     def _shares(self, X: Any) -> dict[str, Array]:
         n_classes = len(self.classes_)
-        jobs = [delayed(mean_shares)(own, X, n_classes) for own in self.estimators_.values()]
+        jobs = [delayed(mean_shares)(models, X, n_classes) for models in self.estimators_.values()]
         shares = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         return dict(zip(self.estimators_, shares, strict=True))
 
 
-def _pairs(pool: Any) -> Pool:
-    """The (name, estimator) pairs of a list of them; a pool given by its name has none."""
-    if not isinstance(pool, (list, tuple)):
-        return []
-    pairs = [pair for pair in pool if isinstance(pair, (list, tuple)) and len(pair) == 2]
-    return [(name, model) for name, model in pairs]
-
-
-def _dropped(model: Any) -> bool:
+def _dropped(pair: Sequence[Any]) -> bool:
     """Whether a base model is left out, as in scikit-learn's ensembles."""
-    return isinstance(model, str) and model == "drop"
+    return isinstance(pair[1], str) and pair[1] == "drop"
 
 
 def columns_of_text(X: Any) -> list[str]:

@@ -242,7 +242,6 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def _check(self) -> None:
         require_integer("rounds", self.rounds, 1)
         require_integer("cv", self.cv, 2)
-        self._check_n_jobs()
         method = method_of(self.method, "method")
         if not method.admits_prior:
             remedy = f"Take {arg('method', 'ebcc')} or {arg('method', 'dawid-skene')}."

@@ -82,17 +82,13 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Features:
         """Learn the scales and levels of a table; text="shares" needs its rows' classes `y`."""
-        self.fit_transform(X, y)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Do `fit` and `transform` at once; a row does not count for its own shares."""
         if self.scale is not None:
             require_choice("scale", self.scale, ("normal", "standard"))
         require_choice("text", self.text, ("columns", "shares"))
         self._sparse = sparse.issparse(X)
         if self._sparse:
-            return self._fit_sparse(X)
+            self._fit_sparse(X)
+            return self
         numbers, texts = self._read(X, reset=True)
         missing = np.isnan(numbers)
         self._empty = missing.all(axis=0)
@@ -101,15 +97,25 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._scaler = scalers[self.scale] if numbers.shape[1] else None
         if self._scaler is not None:
             self._scaler.fit(np.where(self._empty, 0, numbers))
-        if self.text == "columns" or not texts:
-            self._levels: list[Any] = [Indicators.of(values) for values in texts]
-            return self._convert(numbers, [levels.of_rows(v) for levels, v in self._pairs(texts)])
-        if y is None:
-            raise InputError("y", "must hold the classes where text='shares'", got=None)
+        if self.text == "columns":
+            self._levels: list[Any] = [Indicators(values) for values in texts]
+        else:
+            classes = _membership(y, len(numbers), texts)
+            self._levels = [Shares(values, classes) for values in texts]
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Do `fit` and `transform` at once; a row does not count for its own shares."""
+        self.fit(X, y)
+        if self._sparse or self.text == "columns":
+            return self.transform(X)
+        numbers, texts = self._read(X, reset=False)
+        classes = _membership(y, len(numbers), texts)
         fold = check_random_state(self.random_state).permutation(len(numbers)) % FOLDS
-        codes = np.unique(y, return_inverse=True)[1]
-        self._levels = [Shares.of(values, codes) for values in texts]
-        shares = [levels.held_out(v, codes, fold) for levels, v in self._pairs(texts)]
+        shares = [np.empty((len(numbers), _n_columns(classes))) for _ in texts]
+        for values, columns in zip(texts, shares, strict=True):
+            for others, rows in ((fold != f, fold == f) for f in range(FOLDS)):
+                columns[rows] = Shares(values[others], classes[others]).of_rows(values[rows])
         return self._convert(numbers, shares)
 
     def transform(self, X: Any) -> Any:
@@ -121,25 +127,19 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputTypeError("X", must, came=kinds[not self._sparse])
         if self._sparse:
             X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
-            return self._of_sparse(X)
+            numbers = self._steps.transform(X)
+            return numbers.toarray() if self.dense and sparse.issparse(numbers) else numbers
         numbers, texts = self._read(X, reset=False)
-        return self._convert(numbers, [levels.of_rows(v) for levels, v in self._pairs(texts)])
+        pairs = zip(self._levels, texts, strict=True)
+        return self._convert(numbers, [levels.of_rows(values) for levels, values in pairs])
 
-    def _pairs(self, texts: list[Any]) -> Any:
-        return zip(self._levels, texts, strict=True)
-
-    def _fit_sparse(self, X: Any) -> Any:
+    def _fit_sparse(self, X: Any) -> None:
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
-        steps: list[Any] = ["passthrough"] if self.scale is None else [MaxAbsScaler()]
+        steps: list[Any] = ["passthrough" if self.scale is None else MaxAbsScaler()]
         if self.dense and X.shape[1] > DENSE_COLUMNS:
             n_components = min(PROJECTED_COLUMNS, X.shape[0])
             steps.append(TruncatedSVD(n_components, random_state=self.random_state))
         self._steps = make_pipeline(*steps).fit(X)
-        return self._of_sparse(X)
-
-    def _of_sparse(self, X: Any) -> Any:
-        numbers = self._steps.transform(X)
-        return numbers.toarray() if self.dense and sparse.issparse(numbers) else numbers
 
     def _convert(self, numbers: Array, of_texts: list[Array]) -> Array:
         """Numbers, marks of missing ones, and what became of text, side by side."""
@@ -150,19 +150,17 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         marks = missing[:, self._marked]
         return np.hstack([scaled, marks, *of_texts], dtype=scaled.dtype, casting="unsafe")
 
-    # ---- reading ---------------------------------------------------------------------------------
-
-    def _read(self, X: Any, reset: bool) -> tuple[Array, list[Any]]:
+    def _read(self, X: Any, reset: bool) -> tuple[Array, list[Array]]:
         """Columns of numbers as one array, and each column of text; `fit` decides which is what."""
         frame = frame_of(X)
         if frame is None and np.asarray(X).dtype.kind not in "OUS":
             finite: Any = "allow-nan"
-            numbers = validate_data(self, X, dtype=FLOATS, ensure_all_finite=finite, reset=reset)
+            X = validate_data(self, X, dtype=FLOATS, ensure_all_finite=finite, reset=reset)
             if reset:
-                self._is_text = np.zeros(numbers.shape[1], dtype=bool)
+                self._is_text = np.zeros(X.shape[1], dtype=bool)
             if not self._is_text.any():
-                return numbers, []
-            columns = list(numbers.T)
+                return X, []
+            columns = list(X.T)
         elif frame is None:
             array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
             array = validate_data(self, array, dtype=None, ensure_all_finite=False, reset=reset)
@@ -177,7 +175,7 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._is_text = np.array([column.dtype == object for column in columns])
         return self._apart(columns)
 
-    def _apart(self, columns: list[Array]) -> tuple[Array, list[Any]]:
+    def _apart(self, columns: list[Array]) -> tuple[Array, list[Array]]:
         numbers = np.empty((len(columns[0]), int((~self._is_text).sum())))
         for at, i in enumerate(np.flatnonzero(~self._is_text)):
             if columns[i].dtype == object:
@@ -185,7 +183,7 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError("X", f"column {name!r} must hold numbers as in fit", came="text")
             numbers[:, at] = columns[i]
         assert_all_finite(numbers, allow_nan=True, input_name="X")
-        return numbers, [_levels_of(columns[i]) for i in np.flatnonzero(self._is_text)]
+        return numbers, [_objects(columns[i]) for i in np.flatnonzero(self._is_text)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -213,14 +211,24 @@ def _floats(series: nw.Series[Any]) -> Array:
 
 def _floats_or_objects(values: list[Any], nominal: bool = False) -> Array:
     """Floats, unless a value is neither a number nor missing."""
-    levels = _levels_of(values)
+    levels = _objects(values)
     if nominal or not all(value is None or isinstance(value, NUMBERS) for value in levels):
-        return np.fromiter(levels, dtype=object, count=len(levels))
-    return np.array([np.nan if value is None else float(value) for value in levels])
+        return levels
+    return levels.astype(float)  # None becomes NaN
 
 
-def _levels_of(values: Any) -> list[Any]:
-    return [None if is_missing(value) else value for value in values]
+def _objects(values: Any) -> Array:
+    """Values as objects, None where one is missing."""
+    levels = (None if is_missing(value) else value for value in values)
+    return np.fromiter(levels, dtype=object, count=len(values))
+
+
+def _membership(y: Any, n_rows: int, texts: list[Array]) -> Array:
+    """Rows x classes, 1 where the row has the class."""
+    if y is None and texts:
+        raise InputError("y", "must hold the classes where text='shares'", got=None)
+    codes = np.zeros(n_rows, int) if y is None else np.unique(np.asarray(y), return_inverse=True)[1]
+    return np.eye(codes.max() + 1)[codes]
 
 
 # ---- columns of numbers and of text --------------------------------------------------------------
@@ -252,70 +260,43 @@ class NormalScores:
         return np.stack(scores, axis=1).astype(numbers.dtype)
 
 
-@dataclass(frozen=True)
 class Indicators:
-    """One 0/1 column per level; the others share the column `other`, or have none (-1)."""
+    """One 0/1 column per frequent level, one for the others and one for missing values, if any."""
 
-    codes: dict[Any, int]  # the column of each level; None is the level of missing values
-    other: int
-    n_columns: int
-
-    @classmethod
-    def of(cls, values: list[Any]) -> Indicators:
-        """Give the most frequent levels columns of their own."""
+    def __init__(self, values: Array) -> None:
         counts = Counter(values)
         n_missing = counts.pop(None, 0)
-        codes: dict[Any, int] = {
-            level: code for code, (level, _) in enumerate(counts.most_common(MOST_LEVELS))
-        }
-        other = len(codes) if len(counts) > len(codes) else -1
-        n_columns = len(codes) + (other >= 0)
-        codes[None] = n_columns if n_missing else -1
-        return cls(codes, other, n_columns + (n_missing > 0))
+        levels = [level for level, _ in counts.most_common(MOST_LEVELS)]
+        self._codes: dict[Any, int] = dict(zip(levels, range(len(levels)), strict=True))
+        n_columns = len(levels)
+        self._other = n_columns if len(counts) > n_columns else -1  # -1 is no column
+        n_columns += len(counts) > n_columns
+        self._codes[None] = n_columns if n_missing else -1
+        self._columns = np.eye(n_columns + (n_missing > 0) + 1)[:, :-1]
 
-    def of_rows(self, values: list[Any]) -> Array:
+    def of_rows(self, values: Array) -> Array:
         """The columns of some rows."""
-        codes = [self.codes.get(value, self.other) for value in values]
-        return np.eye(self.n_columns + 1)[codes][:, :-1]  # -1 is the last row
+        return self._columns[[self._codes.get(value, self._other) for value in values]]
 
 
-@dataclass(frozen=True)
 class Shares:
-    """The share of each class among the rows of the level; of two classes, only the second's."""
+    """The share of each class among the rows of the level; of two classes, only the second's.
 
-    codes: dict[Any, int]
-    counts: Array  # levels x classes; the last row stands for new levels
+    A level has (counts + PRIOR_ROWS overall shares) / (rows + PRIOR_ROWS).
+    """
 
-    @classmethod
-    def of(cls, values: list[Any], classes: Array) -> Shares:
-        """Count the classes of each level."""
-        codes = {level: code for code, level in enumerate(dict.fromkeys(values))}
-        counts = np.zeros((len(codes) + 1, int(classes.max()) + 1))
-        np.add.at(counts, (np.array([codes[value] for value in values]), classes), 1)
-        return cls(codes, counts)
+    def __init__(self, values: Array, classes: Array) -> None:
+        self._codes = {level: code for code, level in enumerate(dict.fromkeys(values))}
+        counts = np.zeros((len(self._codes) + 1, classes.shape[1]))  # the last is for new levels
+        np.add.at(counts, np.array([self._codes[value] for value in values], dtype=int), classes)
+        overall = PRIOR_ROWS * classes.sum(axis=0) / max(len(classes), 1)
+        shares = (counts + overall) / (counts.sum(axis=1, keepdims=True) + PRIOR_ROWS)
+        self._shares = shares[:, -_n_columns(classes) :]
 
-    def of_rows(self, values: list[Any]) -> Array:
+    def of_rows(self, values: Array) -> Array:
         """The columns of some rows."""
-        return _smooth(self.counts)[self._encode(values)]
-
-    def held_out(self, values: list[Any], classes: Array, fold: Array) -> Array:
-        """The columns of rows in `fit`, each from the other folds."""
-        levels, columns = self._encode(values), _smooth(self.counts)
-        out = np.empty((len(levels), columns.shape[1]))
-        for number in range(FOLDS):
-            rows = np.flatnonzero(fold == number)
-            others = self.counts.copy()
-            np.subtract.at(others, (levels[rows], classes[rows]), 1)
-            out[rows] = _smooth(others)[levels[rows]]
-        return out
-
-    def _encode(self, values: list[Any]) -> Array:
-        return np.array([self.codes.get(value, len(self.codes)) for value in values])
+        return self._shares[[self._codes.get(value, len(self._codes)) for value in values]]
 
 
-def _smooth(counts: Array) -> Array:
-    """(counts + PRIOR_ROWS overall shares) / (rows + PRIOR_ROWS) of each level."""
-    overall = counts.sum(axis=0)
-    overall = overall / overall.sum() if overall.any() else np.full(len(overall), 1 / len(overall))
-    shares = (counts + PRIOR_ROWS * overall) / (counts.sum(axis=1, keepdims=True) + PRIOR_ROWS)
-    return shares[:, 1:] if shares.shape[1] == 2 else shares
+def _n_columns(classes: Array) -> int:
+    return 1 if classes.shape[1] == 2 else classes.shape[1]

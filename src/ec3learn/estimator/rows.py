@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from .._checks import InputError, InputTypeError, is_integer
+from .._checks import InputError, InputTypeError
 from .._typing import Array
 from ..answer.notes import WARNING, Note
 from ..consensus import Consensus
@@ -39,7 +37,9 @@ def take_rows(table: Any, rows: Array) -> Any:
 
 
 def check_weights(sample_weight: Any, X: Any) -> Array:
-    """One weight >= 0 per row."""
+    """One weight >= 0 per row, all 1 for None."""
+    if sample_weight is None:
+        return np.ones(X.shape[0])
     options = {"ensure_2d": False, "dtype": np.float64, "input_name": "sample_weight"}
     weights = check_array(sample_weight, ensure_non_negative=True, **options)
     if weights.shape != (X.shape[0],):
@@ -78,18 +78,6 @@ def read_labels(y: Any, unlabelled: Any, weights: Array | None) -> tuple[Array, 
     codes = np.full(len(y), -1)
     classes, codes[~missing] = np.unique(labels, return_inverse=True)
     return classes, codes
-
-
-def make_folds(codes: Array, n_folds: int, seed: int) -> Array:
-    """The fold of each object; a class with fewer labels than folds is in some of them only."""
-    n_folds = int(min(n_folds, np.bincount(codes).max()))
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-    fold_of = np.empty(len(codes), dtype=np.int64)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class")
-        for f, (_, test) in enumerate(folds.split(codes, codes)):
-            fold_of[test] = f
-    return fold_of
 
 
 class TableClassifier(ClassifierMixin):  # type: ignore[misc]
@@ -139,10 +127,6 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
             raise InputError("X", "must have at least one row", came=came)
         return X
 
-    def _check_n_jobs(self) -> None:
-        if self.n_jobs is not None and (not is_integer(self.n_jobs) or self.n_jobs == 0):
-            raise InputError("n_jobs", "must be an integer other than 0, or None", got=self.n_jobs)
-
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -164,4 +148,4 @@ def with_warnings(notes: Iterable[Note], caught: Iterable[warnings.WarningMessag
 
 def limit_threads(X: Any) -> Any:
     """A context in which libraries use one thread each, if starting more takes too long."""
-    return threadpool_limits(1) if X.shape[0] < ROWS_FOR_THREADS else nullcontext()
+    return threadpool_limits(1 if X.shape[0] < ROWS_FOR_THREADS else None)

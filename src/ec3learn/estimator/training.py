@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -11,10 +12,9 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
@@ -25,7 +25,7 @@ from ..algebra.linear import normalised
 from ..answer.notes import FEW_LABELS, Note
 from .models.classifiers import Sized
 from .pools import Pool
-from .rows import make_folds, take_rows
+from .rows import take_rows
 
 Fold = tuple[Array, Array]  # positions of rows to fit to, and to vote on
 Fitted = tuple[Any, Array]  # a model, and its votes
@@ -33,7 +33,6 @@ Fitted = tuple[Any, Array]  # a model, and its votes
 RETRAINED_SHARE = 0.4  # of the unlabelled rows of each class, the most confident first
 LABEL_REPEATS = 3  # how often each labelled row is repeated among them
 ROWS_TO_JUDGE = 4_000  # where so many labelled rows are in some of the folds, these suffice
-ROWS_OF_A_CLASS = 50  # among them, if it has as many
 ROWS_FOR_BAGS = 10  # per class: with fewer, trees that have not seen a row lean to other classes
 
 
@@ -51,15 +50,9 @@ class Training:
     seed: int
     judge_all: bool = False  # whether all labelled rows get votes, however many they are
 
-    @cached_property
-    def labelled(self) -> Array:
-        """The positions of the rows with a label."""
-        return np.flatnonzero(self.codes >= 0)
-
-    @property
-    def rest(self) -> Array:
-        """The positions of the rows without one."""
-        return np.flatnonzero(self.codes < 0)
+    def __post_init__(self) -> None:
+        self.labelled = np.flatnonzero(self.codes >= 0)  # positions of rows
+        self.rest = np.flatnonzero(self.codes < 0)
 
     # ---- classifiers -----------------------------------------------------------------------------
 
@@ -71,26 +64,21 @@ class Training:
         """
         whole = (self.labelled, self.rest)
         parts = {
-            name: [whole] if self._votes_out_of_bag(model) else [*self.folds, whole]
+            name: [whole] if self._votes_out_of_bag(model) else [whole, *self.folds]
             for name, model in pool
         }
         models, votes = {}, {}
-        for name, results in self._fit(pool, self.codes, parts).items():
-            model, shares = results[-1]
-            models[name] = [model]
-            votes[name] = np.full((len(self.codes), self.n_classes), np.nan)
-            votes[name][self.rest] = shares
-            out_of_fold = results[:-1]
-            if self.folds and not out_of_fold:
-                bags = out_of_bag(model, self.n_classes)
-                at = np.full(len(self.codes), -1)
-                at[self.labelled] = np.arange(len(self.labelled))
-                out_of_fold = [(model, bags[at[test]]) for _, test in self.folds]
-            for (_, test), (_, shares) in zip(self.folds, out_of_fold, strict=True):
-                votes[name][test] = shares
+        for name, [(model, shares), *out_of_fold] in self._fit(pool, self.codes, parts).items():
+            table = np.full((len(self.codes), self.n_classes), np.nan)
+            table[self.rest] = shares
+            bags = None if out_of_fold or not self.folds else out_of_bag(model, self.n_classes)
+            for number, (_, test) in enumerate(self.folds):
+                at = np.searchsorted(self.labelled, test)
+                table[test] = out_of_fold[number][1] if bags is None else bags[at]
+            models[name], votes[name] = [model], table
         return models, votes
 
-    def retrain(self, pool: Pool, proba: Array) -> dict[str, Fitted]:
+    def retrain(self, pool: Pool, proba: Array) -> dict[str, tuple[list[Any], Array]]:
         """Two copies of each classifier, and their votes on the rows without labels.
 
         Each is fitted to one half of the rows of which the consensus `proba` is most confident, and
@@ -99,23 +87,22 @@ class Training:
         codes = np.where(self.codes < 0, proba.argmax(axis=1), self.codes)
         halves = self._confident_halves(proba)
         known = np.tile(self.labelled, LABEL_REPEATS)
-        place = np.full(len(codes), -1)
-        place[self.rest] = np.arange(len(self.rest))
         jobs = [(np.concatenate([known, half]), self.rest) for half in halves]
         answers = {}
         for name, results in self._fit(pool, codes, {name: jobs for name, _ in pool}).items():
-            first, second = (shares for _, shares in results)
+            models, (first, second) = zip(*results, strict=True)
             mean = (first + second) / 2
-            mean[place[halves[0]]] = second[place[halves[0]]]
-            mean[place[halves[1]]] = first[place[halves[1]]]
-            answers[name] = [model for model, _ in results], mean
+            for half, others in zip(halves, (second, first), strict=True):
+                seen = np.isin(self.rest, half)
+                mean[seen] = others[seen]
+            answers[name] = list(models), mean
         return answers
 
     def _confident_halves(self, proba: Array) -> tuple[Array, Array]:
-        classes = np.where(self.codes < 0, proba.argmax(axis=1), -1)
+        classes = proba[self.rest].argmax(axis=1)
         confident = []
         for z in range(self.n_classes):
-            rows = np.flatnonzero(classes == z)
+            rows = self.rest[classes == z]
             n_kept = int(np.ceil(RETRAINED_SHARE * len(rows)))
             confident.append(rows[np.argsort(-proba[rows, z], kind="stable")[:n_kept]])
         rows = np.random.default_rng(self.seed).permutation(np.concatenate(confident))
@@ -148,31 +135,31 @@ class Training:
         """The folds of the labelled rows."""
         codes = self.codes[self.labelled]
         if not self._has_own_folds():
-            parts: Any = self._split(codes)
-        else:
-            groups = None if self.groups is None else take_rows(self.groups, self.labelled)
-            splitter = self.cv
-            if not hasattr(splitter, "split"):
-                splitter = StratifiedGroupKFold(self.cv, shuffle=True, random_state=self.seed)
-            parts = splitter.split(codes, codes, groups)
+            return self._stratified(codes)
+        groups = None if self.groups is None else take_rows(self.groups, self.labelled)
+        splitter = self.cv
+        if not hasattr(splitter, "split"):
+            splitter = StratifiedGroupKFold(self.cv, shuffle=True, random_state=self.seed)
+        parts = splitter.split(codes, codes, groups)
         return [(self.labelled[train], self.labelled[test]) for train, test in parts]
 
-    def _split(self, codes: Array) -> list[Fold]:
-        """Stratified folds, fewer than `cv` where every class has fewer rows.
+    def _stratified(self, codes: Array) -> list[Fold]:
+        """Folds, fewer than `cv` where every class has fewer rows.
 
         The only row of a class is always trained on, and gets no vote.
         """
         counts = np.bincount(codes)
         n_folds = int(min(self.cv, counts.max()))
-        alone, several = np.flatnonzero(counts[codes] == 1), np.flatnonzero(counts[codes] > 1)
-        if not len(several):
+        if n_folds < 2:
             return []
-        fold_of = make_folds(codes[several], n_folds, self.seed)
-        enough = n_folds if self.judge_all else _enough_folds(counts[counts > 1], n_folds)
-        return [
-            (np.concatenate([several[fold_of != f], alone]), several[fold_of == f])
-            for f in range(enough)
-        ]
+        alone = self.labelled[counts[codes] == 1]
+        several = self.labelled[counts[codes] > 1]
+        enough = n_folds if self.judge_all else -(-ROWS_TO_JUDGE * n_folds // len(several))
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=self.seed)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The least populated class")
+            parts = list(splitter.split(several, self.codes[several]))
+        return [(np.r_[several[train], alone], several[test]) for train, test in parts[:enough]]
 
     def notes(self) -> list[Note]:
         """What to know of the folds."""
@@ -189,16 +176,10 @@ class Training:
     def fit_clusterings(self, pool: Pool) -> tuple[dict[str, Any], dict[str, Array]]:
         """The fitted clusterings, and the cluster of each row."""
         jobs = (delayed(_fit_and_assign)(name, model, self.X) for name, model in pool)
-        results = list(zip(pool, Parallel(self.n_jobs)(jobs), strict=True))
-        models = {name: model for (name, _), (model, _) in results}
-        return models, {name: labels for (name, _), (_, labels) in results}
-
-
-def _enough_folds(counts: Array, n_folds: int) -> int:
-    """How many of the folds hold enough rows to judge by, given the rows of each class."""
-    of_a_class = float((np.minimum(ROWS_OF_A_CLASS, counts) / counts).max())
-    share = max(ROWS_TO_JUDGE / counts.sum(), of_a_class)
-    return min(n_folds, int(np.ceil(share * n_folds)))
+        models, clusters = {}, {}
+        for (name, _), fitted in zip(pool, Parallel(self.n_jobs)(jobs), strict=True):
+            models[name], clusters[name] = fitted
+        return models, clusters
 
 
 # ---- single models -------------------------------------------------------------------------------
@@ -215,37 +196,36 @@ def fit_and_vote(
 ) -> Fitted:
     """A copy fitted to some rows, and its votes on others, if any."""
     train, test = part
-    place = None if weights is None else weight_parameter(model)
+    place = weight_parameter(model)
     params = {} if place is None or weights is None else {place: weights[train]}
-    try:
-        # Many classifiers refuse a single class, so that a constant one takes their place.
-        several = len(np.unique(codes[train])) > 1
-        copy = clone(model) if several else DummyClassifier()
-        fitted = _fit_quietly(copy, take_rows(X, train), codes[train], **params if several else {})
-        shares = np.zeros((0, n_classes))
-        if len(test):
-            shares = predict_shares(fitted, take_rows(X, test), n_classes)
-    except Exception as error:
-        phrase = f"The classifier {name!r} failed ({type(error).__name__}: {error})"
-        raise InputError("classifiers", phrase=phrase, remedy="Fix or remove it.") from error
-    return fitted, shares
+    with _errors_of("classifiers", f"classifier {name!r}"):
+        if len(np.unique(codes[train])) == 1:
+            # Many classifiers refuse a single class, so that a constant one takes their place.
+            model, params = DummyClassifier(), {}
+        fitted = clone(model).fit(take_rows(X, train), codes[train], **params)
+        if not len(test):
+            return fitted, np.zeros((0, n_classes))
+        return fitted, predict_shares(fitted, take_rows(X, test), n_classes)
 
 
-def _fit_and_assign(name: str, model: Any, X: Any) -> tuple[Any, Array]:
+def _fit_and_assign(name: str, model: Any, X: Any) -> Fitted:
     """A fitted clustering, and the cluster of each row."""
+    with _errors_of("clusterers", f"clustering {name!r}"):
+        fitted = clone(model).fit(X)
+        labels = getattr(last_step(fitted), "labels_", None)
+        return fitted, np.asarray(fitted.predict(X) if labels is None else labels)
+
+
+@contextmanager
+def _errors_of(argument: str, model: str) -> Iterator[None]:
+    """Name the model that fails, and ignore warnings: a fold is smaller than it was meant for."""
     try:
-        fitted = _fit_quietly(clone(model), X)
-        found = last_step(fitted)
-        return fitted, np.asarray(found.labels_ if hasattr(found, "labels_") else fitted.predict(X))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     except Exception as error:
-        phrase = f"The clustering {name!r} failed ({type(error).__name__}: {error})"
-        raise InputError("clusterers", phrase=phrase, remedy="Fix or remove it.") from error
-
-
-def _fit_quietly(model: Any, *data: Any, **params: Any) -> Any:
-    with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
-        warnings.simplefilter("ignore")  # a fold is smaller than what the model was meant for
-        return model.fit(*data, **params)
+        phrase = f"The {model} failed ({type(error).__name__}: {error})"
+        raise InputError(argument, phrase=phrase, remedy="Fix or remove it.") from error
 
 
 def last_step(model: Any) -> Any:
@@ -255,11 +235,11 @@ def last_step(model: Any) -> Any:
 
 def weight_parameter(model: Any) -> str | None:
     """What `fit` calls the weights of rows, in a pipeline those of its last step; None for none."""
-    if isinstance(model, Pipeline):
-        inner = weight_parameter(last_step(model))
-        return None if inner is None else f"{model.steps[-1][0]}__{inner}"
-    model = model.estimator if isinstance(model, Sized) else model
-    return "sample_weight" if has_fit_parameter(model, "sample_weight") else None
+    last = last_step(model)
+    inner = last.estimator if isinstance(last, Sized) else last
+    if not has_fit_parameter(inner, "sample_weight"):
+        return None
+    return "sample_weight" if last is model else f"{model.steps[-1][0]}__sample_weight"
 
 
 def is_forest(model: Any) -> bool:
@@ -268,18 +248,17 @@ def is_forest(model: Any) -> bool:
     Other steps of a user's pipeline may have seen the labels of all rows.
     """
     last = last_step(model)
-    forest = last.estimator if isinstance(last, Sized) else last
-    ours = not isinstance(model, Pipeline) or isinstance(last, Sized)
-    return ours and bool(getattr(forest, "oob_score", False))
+    if isinstance(last, Sized):
+        return bool(getattr(last.estimator, "oob_score", False))
+    return last is model and bool(getattr(model, "oob_score", False))
 
 
 def out_of_bag(model: Any, n_classes: int) -> Array:
     """What the trees of a forest that have not seen a row say; NaN for rows that all have seen."""
     forest = last_step(model)
-    classes = forest.classes_
     votes = getattr(forest, "model_", forest).oob_decision_function_
     shares = np.zeros((len(votes), n_classes))
-    shares[:, classes] = votes
+    shares[:, forest.classes_] = votes
     shares[~(shares.sum(axis=1) > 0)] = np.nan
     return shares
 

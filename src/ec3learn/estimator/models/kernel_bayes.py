@@ -18,26 +18,29 @@ and predicting take time proportional to rows x features.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._checks import require_number
 from ..._typing import Array
 from ..rows import check_weights
-from .base import ProbabilisticClassifier
 
 POINTS_PER_BANDWIDTH = 10  # the error of linear interpolation is then about 1/800
 MOST_POINTS = 1 << 14  # of one table; a bandwidth too small for that many points is widened
-WINDOW_IN_BANDWIDTHS = 6  # at most
+WINDOW_IN_BANDWIDTHS = 6  # at most: narrower kernels give the same answer, but longer tables
 REACH = 8.5  # bandwidths beyond which a kernel counts as 0
 LEAST = np.log(np.finfo(float).tiny)
 
+Points = tuple[Array, Array]  # values of a feature, and their log probabilities in a class
+
 
 @dataclass(eq=False, repr=False)
-class KernelNaiveBayes(ProbabilisticClassifier):
+class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes with Gaussian kernel density estimates.
 
     A missing value (NaN) is left out: the other features of the row decide. Features need no
@@ -74,8 +77,6 @@ class KernelNaiveBayes(ProbabilisticClassifier):
     array(['low', 'high'], dtype='<U4')
     """
 
-    _dtype, _sparse, _allow_nan = np.float64, False, True
-
     bandwidth: str | float = "scott"
     smoothing: float = 0.1
 
@@ -84,120 +85,88 @@ class KernelNaiveBayes(ProbabilisticClassifier):
         if self.bandwidth != "scott":
             require_number("bandwidth", self.bandwidth, above=0)
         require_number("smoothing", self.smoothing, least=0)
-        X, y = self._check_rows(X, y, reset=True)
-        weight = np.ones(len(X)) if sample_weight is None else check_weights(sample_weight, X)
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan")
+        check_classification_targets(y)
+        weight = check_weights(sample_weight, X)
         X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        codes = self._encode_classes(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
         counts = np.bincount(codes, weights=weight)
         self.class_prior_ = counts / counts.sum()
         shape = len(self.classes_), X.shape[1]
         self.bandwidth_, self.window_ = np.zeros(shape), np.zeros(X.shape[1])
-        self._tables: list[list[_Table]] = []
-        # Rows in the order of their classes, so that each class is a slice.
-        order = np.argsort(codes, kind="stable")
-        X, weight = X[order], weight[order]
-        ends = [0, *np.cumsum(np.bincount(codes))]
-        slices = [slice(*pair) for pair in pairwise(ends)]
-        for feature in range(X.shape[1]):
-            self._tables.append(self._fit_feature(feature, X[:, feature], weight, slices))
+        members = [codes == z for z in range(len(self.classes_))]
+        self._points = [
+            self._fit_feature(j, column, weight, members) for j, column in enumerate(X.T)
+        ]
         return self
 
-    def _predict_proba(self, X: Array) -> Array:
-        return softmax(np.log(self.class_prior_) + self._log_likelihood(X), axis=1)
-
-    def _multiple(self, n_rows: float) -> float:
-        """The bandwidth as a multiple of the standard deviation."""
-        return float(n_rows**-0.2) if self.bandwidth == "scott" else float(self.bandwidth)
-
     def _fit_feature(
-        self, feature: int, values: Array, weight: Array, slices: list[slice]
-    ) -> list[_Table]:
-        """One table per class; none if the feature is constant."""
+        self, feature: int, values: Array, weight: Array, members: list[Array]
+    ) -> list[Points]:
+        """The points of each class; none if the feature is constant."""
         there = ~np.isnan(values)
         distinct = np.unique(values[there])
         if len(distinct) < 2:
             return []
         spread = distinct[-1] - distinct[0]
         window = self.window_[feature] = spread / (len(distinct) - 1)
-        overall = weighted_variance(values[there], weight[there])
-        even = window / (spread + window)  # u
-        tables = []
-        for number, rows in enumerate(slices):
-            inside, counts = values[rows][there[rows]], weight[rows][there[rows]]
+        overall = np.cov(values[there], aweights=weight[there], ddof=0)
+        pseudo_rows = self.smoothing * window / (spread + window)  # s u
+        points = []
+        for z, rows in enumerate(members):
+            inside, counts = values[rows & there], weight[rows & there]
             n_rows = counts.sum()
             total = n_rows + self.smoothing
-            variance = n_rows * weighted_variance(inside, counts) if len(inside) else 0.0
-            variance = (variance + self.smoothing * overall) / total if total else overall
-            # Kernels much narrower than the window give the same answer, but need longer tables.
-            width = max(
-                self._multiple(max(n_rows, 1)) * np.sqrt(variance), window / WINDOW_IN_BANDWIDTHS
-            )
-            self.bandwidth_[number, feature] = width
-            tables.append(_Table.of(inside, counts, width, window, self.smoothing * even, total))
-        return tables
+            variance = np.cov(inside, aweights=counts, ddof=0) if len(inside) else 0.0
+            if total:
+                variance = (n_rows * variance + self.smoothing * overall) / total
+            multiple = max(n_rows, 1) ** -0.2 if self.bandwidth == "scott" else self.bandwidth
+            width = max(multiple * np.sqrt(variance), window / WINDOW_IN_BANDWIDTHS)
+            self.bandwidth_[z, feature] = width
+            at, near = rows_near(inside, counts, width, window)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log((near + pseudo_rows) / total)
+            points.append((at, np.fmax(logs, LEAST)))
+        return points
 
-    def _log_likelihood(self, X: Array) -> Array:
-        joint = np.zeros((len(X), len(self.classes_)))
-        for feature, tables in enumerate(self._tables):
-            column = X[:, feature]
-            missing = np.isnan(column)
-            if missing.any():
-                column = np.where(missing, 0.0, column)
-            for number, table in enumerate(tables):
-                found = table.read(column)
-                found[missing] = 0
-                joint[:, number] += found
-        return joint
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities of rows, rows x classes."""
+        check_is_fitted(self)
+        finite: Any = "allow-nan"
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=False)
+        joint = np.tile(np.log(self.class_prior_), (len(X), 1))
+        for column, points in zip(X.T, self._points, strict=True):
+            for z, (at, logs) in enumerate(points):
+                joint[:, z] += np.nan_to_num(np.interp(column, at, logs))  # 0 where it is missing
+        return softmax(joint, axis=1)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row."""
+        codes = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[codes]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
-def weighted_variance(values: Array, weight: Array) -> float:
-    """The weighted mean squared distance from the weighted mean."""
+def rows_near(values: Array, counts: Array, width: float, window: float) -> Points:
+    """Points of a grid, and how many rows the kernel estimate has in the window around each."""
     if not len(values):
-        return 0.0
-    scale = np.abs(values).max() or 1.0  # squares of huge numbers would overflow
-    values = values / scale
-    mean = np.average(values, weights=weight)
-    return float(np.average((values - mean) ** 2, weights=weight) * scale**2)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Log probabilities of a feature in a class at `low`, `low + step` ...; constant beyond."""
-
-    low: float
-    step: float
-    logs: Array
-
-    @classmethod
-    def of(
-        cls, values: Array, counts: Array, width: float, window: float, even: float, total: float
-    ) -> _Table:
-        """Make the table of (counts of rows near a point + even) / total."""
-        if not len(values):
-            return cls(0.0, 1.0, np.full(2, np.log(even / total) if even else LEAST))
-        reach = REACH * width + window / 2
-        step = max(width / POINTS_PER_BANDWIDTH, (np.ptp(values) + 2 * reach) / MOST_POINTS)
-        margin = int(np.ceil(reach / step)) + 1
-        low = values.min() - margin * step
-        at, part = np.divmod((values - low) / step, 1)
-        at = at.astype(np.intp)
-        n_points = at.max() + 2 + margin
-        binned = np.bincount(at, counts * (1 - part), n_points) + np.bincount(
-            at + 1, counts * part, n_points
-        )
-        # Splitting rows between two points adds a variance of step ** 2 / 6 on average.
-        narrowed = np.sqrt(width**2 - step**2 / 6) if width > step else width
-        offsets = np.arange(-margin, margin + 1) * step
-        kernel = ndtr((offsets + window / 2) / narrowed) - ndtr((offsets - window / 2) / narrowed)
-        smooth = np.convolve(binned, kernel)[margin : margin + n_points]
-        with np.errstate(divide="ignore"):
-            logs = np.maximum(np.log(smooth + even) - np.log(total), LEAST)
-        return cls(low, step, logs)
-
-    def read(self, values: Array) -> Array:
-        """The log probabilities of the values, interpolated between the points."""
-        last = len(self.logs) - 1
-        place = np.clip((values - self.low) / self.step, 0, last)
-        at = np.minimum(place.astype(np.intp), last - 1)
-        found = self.logs[at]
-        return found + (place - at) * (self.logs[at + 1] - found)
+        return np.zeros(1), np.zeros(1)
+    reach = REACH * width + window / 2
+    step = max(width / POINTS_PER_BANDWIDTH, (np.ptp(values) + 2 * reach) / MOST_POINTS)
+    margin = int(np.ceil(reach / step)) + 1
+    low = values.min() - margin * step
+    part, left = np.modf((values - low) / step)
+    left = left.astype(np.intp)
+    n_points = left.max() + 2 + margin
+    binned = np.bincount(left, counts * (1 - part), n_points)
+    binned += np.bincount(left + 1, counts * part, n_points)
+    # Splitting rows between two points adds a variance of step ** 2 / 6 on average.
+    narrowed = np.sqrt(width**2 - step**2 / 6) if width > step else width
+    offsets = np.arange(-margin, margin + 1) * step
+    kernel = ndtr((offsets + window / 2) / narrowed) - ndtr((offsets - window / 2) / narrowed)
+    smooth = np.convolve(binned, kernel)[margin : margin + n_points]
+    return low + step * np.arange(n_points), smooth
