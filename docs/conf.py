@@ -93,15 +93,13 @@ html_title = "ec3learn"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {
-    name: [] for name in ("index", "start", "which-method", "how-it-works")
-}  # they have no pages below them
+html_sidebars = {"index": [], "start": [], "votes": []}  # they have no pages below them
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "show_prev_next": True,
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 9,
     "navbar_align": "left",
     "secondary_sidebar_items": {
         "*": ["page-toc"],
