@@ -63,11 +63,11 @@ plots.agreement_map(majority)
 # The labels
 # ----------
 #
-# `solve` lets several methods answer and takes the mean of their probabilities. `panel` shows on
-# which share of the photos each method differs from the others.
+# `solve` lets several methods answer and takes the mean of their probabilities. The first note says
+# which.
 
 consensus = ec3learn.solve(votes)
-consensus.panel()
+print(consensus.notes[0])
 
 # %%
 # What mistakes does each annotator make?
@@ -145,8 +145,8 @@ plt.show()
 # --------------------
 #
 # All methods see only agreement. Suppose Hal, who guesses, has four friends who copy him. They
-# agree perfectly, so they look perfect, and the answer follows them. Thirty known labels hardly
-# help.
+# agree perfectly, so they look perfect, and the answer follows them. Thirty known labels undo about
+# half of the harm.
 
 copies = votes.add({f"friend {i}": np.where(seen["Hal"], said["Hal"], None) for i in range(4)})
 known = {i: truth[i] for i in range(30)}

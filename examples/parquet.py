@@ -106,7 +106,7 @@ for size in sizes:
     )
     some.sink_parquet(files / "some.parquet")
     seconds.append(perf_counter() - start)
-    distinct.append(its.votes.n_objects)
+    distinct.append(its.solution.votes.n_objects)
 folder.cleanup()
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")

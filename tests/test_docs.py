@@ -208,7 +208,7 @@ def test_annotators_are_judged_by_their_votes_alone(run, capsys):
         float(x) for x in re.findall(r"(?:right|Hal|labels): (0\.\d+)", capsys.readouterr().out)
     )
     assert by_skill > voted + 0.04
-    assert copies < with_labels < 0.7
+    assert copies + 0.1 < with_labels < by_skill
 
 
 def test_annotators_and_embeddings_together_are_better_than_votes(run, capsys):
@@ -259,12 +259,12 @@ def test_fifty_labels_make_a_jury_of_judges_more_honest(run):
     for table in (names["pass_rate"], names["by_200"]):
         assert table["low"][0] < true < table["high"][0]
         assert table["worth"][0] > table["labels"][0]
-    right, before, after = (
-        np.mean(names["consensus"].labels()[rest] == names["truth"][rest]),
-        names["unlabelled"].confidence[rest].mean(),
-        names["consensus"].confidence[rest].mean(),
+    before, after = (
+        (np.mean(answer.labels()[rest] == names["truth"][rest]), answer.confidence[rest].mean())
+        for answer in (names["unlabelled"], names["consensus"])
     )
-    assert abs(after - right) < 0.08 < before - right
+    assert after[0] > before[0] + 0.01
+    assert abs(after[1] - after[0]) < abs(before[1] - before[0])
     assert names["shared"] > 0.3  # of six judges, two are left
 
 

@@ -169,15 +169,16 @@ class _Solved(Method):
 def _joined(answer: Answer, votes: Votes) -> Answer:
     """The mean of the answer from votes and of answers in which the clusterings count."""
     answers = {
-        "votes": answer,
-        "EC3 towards the votes": EC3(*TO_GROUPS, towards=_Solved(answer)).answer(votes, None),
+        "that from the votes": answer,
+        "EC3 towards it": EC3(*TO_GROUPS, towards=_Solved(answer)).answer(votes, None),
     }
     if not are_mostly_soft(votes):  # clusters add less than probabilities know already
         by_clusters = DawidSkene(clusterings="voters").answer(votes, None)
         answers["Dawid-Skene with clusterings"] = by_clusters
-    text = f"The clusterings count, so the mean of {len(answers)} answers was taken: "
-    text += f"{some(list(answers))}."
-    return _mean(answers, votes, (*answer.notes, Note(CHOICE, text)))
+    who = f"the mean of {len(answers)} answers was taken: {some(list(answers))}"
+    how_sure = [note for note in answer.notes if note.kind != CHOICE]
+    text = f"You gave clusterings too, so {who}."
+    return _mean(answers, votes, (Note(CHOICE, text), *how_sure))
 
 
 def default_answer(votes: Votes) -> Answer:
