@@ -171,7 +171,7 @@ def explain(votes: str, object: str, json: bool, **options: Any) -> None:
     ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
     """
     with combined(votes, options, number=True) as answered:
-        explanation = answered.consensus.explain(answered.find_object(object))
+        explanation = answered.by_row()[0].explain(answered.object_called(object))
     show(replace(explanation, object=object), json)
 
 

@@ -159,13 +159,6 @@ labels = group(
         metavar="LABELS",
         help="The classes and their order, separated by commas; by default those voted for.",
     ),
-    method(
-        "--max-classes",
-        metavar="N",
-        type=int,
-        default=1_000,
-        help="Refuse votes for more classes than this.",
-    ),
 )
 solving = group(
     labels,

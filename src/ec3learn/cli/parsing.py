@@ -119,7 +119,6 @@ def naming_from(options: Options) -> Naming:
         naming,
         known=known if len(known) > 1 else next(iter(known), None),
         classes=None if options["classes"] is None else names([options["classes"]]),
-        max_classes=options["max_classes"],
         truth=options.get("truth"),
     )
 

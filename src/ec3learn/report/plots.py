@@ -1,14 +1,13 @@
-"""Plots of a consensus, and of studies of methods: each draws on `ax` or on a new figure.
+"""Plots of a consensus: each draws on `ax` or on a new figure.
 
-They can be read in grey and by the colour-blind: colours are cividis, and hatches or markers repeat
-what colours say. Long names are cut in the middle, and some are left out where there is no room for
+They can be read in grey and by the colour-blind: colours are cividis, and hatches repeat what
+colours say. Long names are cut in the middle, and some are left out where there is no room for
 all. Legends are beside or above the axes; a figure with layout="constrained" makes room for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import cycle
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -34,10 +33,8 @@ if TYPE_CHECKING:
 
 COLOURS = "cividis"
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--", "**", "||")
-MARKERS = "osD^vPX*"
 LABEL_INCHES = 0.14  # room that a label takes along its axis
 LETTER_INCHES = 0.065  # of the names at the ends of bars
-MOST_WITHIN = 4  # lines among which a legend finds room
 
 
 def agreement_map(consensus: Solved, *, kind: Kind = "classifier", ax: Axes | None = None) -> Axes:
@@ -254,129 +251,6 @@ def cluster_classes(
     return _labelled(
         ax, f"What the clusters of {_text(clustering)} contain", "cluster", "share of objects"
     )
-
-
-def weight_simplex(
-    settings: Any, scores: Any, *, score: str = "score", ax: Axes | None = None
-) -> Axes:
-    """Draw scores over the weights alpha, beta, gamma and delta of EC3.
-
-    Parameters
-    ----------
-    settings : array-like of shape (n_settings, 4)
-        alpha, beta, gamma and delta of each setting; only their ratios matter.
-    scores : array-like of shape (n_settings,)
-        How good each setting is.
-    score : str
-        What the scores are, for the colour bar.
-    ax : as in `agreement_map`
-
-    Returns
-    -------
-    matplotlib axes
-        Each setting lies between four corners, the nearer to one the larger that weight. Where
-        several settings share a place, the best is on top; the best of all is circled and named.
-
-    Examples
-    --------
-    >>> from ec3learn import plots
-    >>> plots.weight_simplex([[1, 0, 0, 1], [1, 2, 2, 1]], [0.7, 0.8], score="AUC").get_title()
-    'Scores over the weights'
-    """
-    weights, values = np.asarray(settings, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    if weights.shape != (values.size, 4) or not values.size or not np.isfinite(values).all():
-        must = "must be n x 4 weights, and scores n finite numbers"
-        raise InputError("settings", must, came=f"shapes {weights.shape} and {values.shape}")
-    if (weights < 0).any() or not weights.any(axis=1).all():
-        raise InputError("settings", "must hold weights >= 0, in each row one > 0", got=settings)
-    weights = weights / weights.sum(axis=1, keepdims=True)
-    corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
-    (x, y), order = (weights @ corners).T, np.argsort(values, kind="stable")
-    ax = _axes(ax, 6.4, 5.4)
-    points = ax.scatter(
-        x[order],
-        y[order],
-        c=values[order],
-        cmap=COLOURS,
-        s=30 + 90 / np.sqrt(len(values)),
-        zorder=2,
-    )
-    best = int(order[-1])
-    ax.scatter(
-        x[best], y[best], s=160, facecolors="none", edgecolors="black", linewidths=1.8, zorder=3
-    )
-    named = ", ".join(f"{weight:.2f}" for weight in weights[best])
-    ax.plot(*corners[[0, 1, 2, 3, 0]].T, color="0.7", zorder=1)
-    for name, (x, y) in zip(("alpha", "beta", "gamma", "delta"), corners, strict=True):
-        ax.annotate(
-            name,
-            (x, y),
-            xytext=(0, 9 if y else -9),
-            textcoords="offset points",
-            ha="center",
-            va="bottom" if y else "top",
-        )
-    ax.set(xlim=(-0.12, 1.12), ylim=(-0.16, 1.16), xticks=[], yticks=[], aspect="equal")
-    _colour_bar(ax, points, score)
-    x_label = f"towards beta and gamma\nbest: {values[best]:.3f} at ({named})"
-    return _labelled(ax, "Scores over the weights", x_label, "towards gamma and delta")
-
-
-def scaling_lines(
-    seconds: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, ax: Axes | None = None
-) -> Axes:
-    """Draw how time grows with the number of objects, on logarithmic axes.
-
-    Parameters
-    ----------
-    seconds : dict of method -> (numbers of objects, seconds)
-        The measurements.
-    ax : as in `agreement_map`
-
-    Returns
-    -------
-    matplotlib axes
-        The legend shows the slope of each line: with slope 1, ten times the objects take ten times
-        as long.
-
-    Examples
-    --------
-    >>> from ec3learn import plots
-    >>> ax = plots.scaling_lines({"EC3": ([1e3, 1e4, 1e5], [0.01, 0.1, 1.0])})
-    >>> ax.get_legend().get_texts()[0].get_text()
-    'EC3: slope 1.00'
-    """
-    if not seconds:
-        raise InputError("seconds", "must hold at least one method", came="none")
-    measured = {
-        name: (np.asarray(n, dtype=np.float64), np.asarray(t, dtype=np.float64))
-        for name, (n, t) in seconds.items()
-    }
-    for name, (n, t) in measured.items():
-        if n.shape != t.shape or n.ndim != 1 or not len(n) or not (np.minimum(n, t) > 0).all():
-            must = "must pair numbers of objects with seconds, all > 0"
-            raise InputError(f"seconds[{name!r}]", must, got=seconds[name])
-    beside = (
-        _legend_inches(f"{_text(name)}: slope 1.00" for name in seconds)
-        if len(seconds) > MOST_WITHIN
-        else 0.0
-    )
-    ax = _axes(ax, 6.4 + beside)
-    styles = zip(cycle(MARKERS), cycle(("-", "--", "-.", ":")), strict=False)
-    for i, ((name, (n, t)), (marker, line)) in enumerate(
-        zip(measured.items(), styles, strict=False)
-    ):
-        slope = (
-            f": slope {np.polyfit(np.log(n), np.log(t), 1)[0]:.2f}" if len(np.unique(n)) > 1 else ""
-        )
-        colour = _shade(
-            0.85 * i / max(len(seconds) - 1, 1)
-        )  # the lightest end is hard to see on white
-        ax.plot(n, t, marker=marker, linestyle=line, color=colour, label=_text(name) + slope)
-    ax.set(xscale="log", yscale="log")
-    ax.grid(alpha=0.3)
-    _legend_beside(ax) if beside else ax.legend()
-    return _labelled(ax, "How time grows", "objects", "seconds")
 
 
 # ---- small steps ---------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any
 import narwhals
 import narwhals.stable.v2 as nw
 
-from .._checks import InputError, InputTypeError, require_choice, require_integer
+from .._checks import InputError, InputTypeError, require_choice
 from .._text import arg, count, listed
 from ..answer import ExtendWarning
 from ..consensus import Consensus
@@ -80,7 +80,6 @@ class Naming:
     voters: str | None = None
     classes: Iterable[Label] | None = None
     missing: Any = None  # a label; for a file, labels as text
-    max_classes: int | None = None
     scale: Any = None
     repeats: Repeats = "mean"  # of a long table
     truth: str | None = None  # a column of labels to judge the answer by
@@ -98,8 +97,6 @@ class Naming:
             return replace(replace(self, known=None).find(frame), known_labels=self.known)
         names = names_in(frame)
         self._require_roles(list(frame.collect_schema().names()))
-        if self.max_classes is not None:
-            require_integer("max_classes", self.max_classes, 1)
         require_choice("repeats", self.repeats, REPEATS)
         if isinstance(self.classes, str):
             raise InputTypeError("classes", "must be a list of labels", got=self.classes)

@@ -19,7 +19,7 @@ from ..votes.reading import has_index, is_pandas
 from .columns import Naming, as_frame, is_dataset
 from .content import content_of
 from .output import Output, Rule
-from .pipeline import MOST_CLASSES, MOST_ROWS, combine_frame, extend_frame
+from .pipeline import MOST_ROWS, combine_frame, extend_frame
 
 Table = TypeVar("Table")
 
@@ -45,7 +45,6 @@ def combine(
     rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
-    max_classes: int = MOST_CLASSES,
     number: bool = False,
     return_consensus: bool = False,
 ) -> Any:
@@ -105,8 +104,6 @@ def combine(
         the most frequent ones are solved, and those with a known label always; among equally
         frequent ones a draw decides, the same in every run. The other rows are answered as by
         `Consensus.extend`. A note of the consensus says so.
-    max_classes : int
-        The largest number of classes to accept, unless `classes` names them.
     number : bool
         Add a column `number`, by which `Consensus.explain` knows the object of a row.
     return_consensus : bool
@@ -146,7 +143,6 @@ def combine(
         voters,
         classes,
         missing,
-        max_classes,
         scale,
         repeats,
     )
@@ -177,13 +173,12 @@ def votes_from(
     scale: Any = None,
     repeats: Repeats = "mean",
     max_rows: int = MOST_ROWS,
-    max_classes: int = MOST_CLASSES,
 ) -> Votes:
     """Make `Votes` from the columns of a table.
 
     Parameters
     ----------
-    table, classifiers, clusterings, objects, voters, classes, missing, scale, repeats, max_classes
+    table, classifiers, clusterings, objects, voters, classes, missing, scale, repeats
         As in `combine`.
     max_rows : int
         The largest number of distinct rows of a lazy table to load into this process.
@@ -211,7 +206,6 @@ def votes_from(
         voters,
         classes,
         missing,
-        max_classes,
         scale,
         repeats,
     )

@@ -47,8 +47,6 @@ def content_of(frame: Frame, columns: Columns, max_rows: int | None = None) -> C
     votes = votes_of(columns, rows, long)
     if isinstance(frame, nw.LazyFrame) and columns.objects is None:
         rows, votes = _in_order_of_votes(rows, votes)
-    if columns.classes is None:
-        _require_few_classes(columns.max_classes, votes.n_classes)
     known = columns.known_labels
     if known is None:
         known = _labels_of(columns, "known", rows, votes.object_ids)
@@ -189,10 +187,3 @@ def labels_for(labels: Any, names: Array | None, rows: Array | None = None) -> A
         list(range(len(order))) if names is None else [plain(name) for name in names]
     )
     return Table(columns)
-
-
-def _require_few_classes(most: int | None, n_classes: int) -> None:
-    if most is not None and n_classes > most:
-        must = f"must hold at most {most:,} classes ({arg('max_classes')})"
-        remedy = f"Leave out columns that are no votes, or raise {arg('max_classes')}."
-        raise InputError("classifiers", must, came=f"{n_classes:,}", remedy=remedy)

@@ -138,20 +138,11 @@ class AnsweredFile:
         found = dict(rows.project(f"{name}, CAST({quoted(column)} AS VARCHAR)").fetchall())
         return [found.get(object) for object in wanted]
 
-    def find_object(self, name: str) -> Any:
-        """How the consensus names the object that is called so in the file."""
-        columns, rows = self.answered.columns, self.consensus.object_ids
-        if columns.objects is not None:
-            return value_of(name, self.file.type_of(columns.objects))
-        column = ROW if self.id is None else quoted(self.id)
-        number = quoted(f"{self.answered.output.prefix}number")
-        named = self.answered.table.filter(f"CAST({column} AS VARCHAR) = {text(name)}")
-        numbers = named.project(number).limit(2).fetchall()
-        if len(numbers) != 1:
-            came = f"{name!r}, which {'two or more rows have' if numbers else 'no row has'}"
-            remedy = f"Pass {arg('id')} to identify objects by name." if self.id is None else ""
-            raise InputError("object", "must name one row", came=came, remedy=remedy)
-        return int(numbers[0][0] if rows is None else rows[numbers[0][0]])
+    def object_called(self, name: str) -> Any:
+        """How the consensus of `by_row` names the object that is called so in the file."""
+        if self.answered.columns.objects is not None:
+            return value_of(name, self.file.type_of(self.answered.columns.objects))
+        return value_of(name, "BIGINT" if self.id is None else "VARCHAR")
 
 
 def combine_file(

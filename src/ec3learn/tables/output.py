@@ -50,7 +50,8 @@ class Output:
 
     def types(self, classes: Array) -> dict[str, Any]:
         """The new columns by name, each with its type."""
-        label = LABEL_TYPES.get(classes.dtype.kind, nw.String())
+        large = classes.dtype == object and all(isinstance(label, int) for label in classes)
+        label = LABEL_TYPES.get("u" if large else classes.dtype.kind, nw.String())
         shares = [f"proba_{plain(label)}" for label in classes if self.proba]
         types = {"consensus": label} | dict.fromkeys(["confidence", *shares], nw.Float64())
         types |= {"number": nw.Int64()} if self.number else {}

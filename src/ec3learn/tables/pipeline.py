@@ -34,7 +34,7 @@ from .content import Content, content_of, new_content_of
 from .engines import Frame, join
 from .output import Output
 
-MOST_ROWS, MOST_CLASSES = 5_000_000, 1_000
+MOST_ROWS = 5_000_000
 CHUNK = 1 << 18  # rows answered at a time by a rule, which bounds the memory
 
 
@@ -203,12 +203,10 @@ def _solve_rows(
     )
     labelled = np.flatnonzero(codes >= 0)
     classes, drawn = np.divmod(codes[labelled], len(chances))
-    known: dict[str, Any] = {
-        "object": labelled if names is None else names[labelled],
-        "label": votes.classes[classes],
-        "chance": chances[drawn],
-    }
-    solved = method.solve(sample, Table(known) if len(labelled) else None)
+    known: Any = (labelled if names is None else names[labelled], votes.classes[classes])
+    if not np.isnan(chances).all():
+        known = Table({"object": known[0], "label": known[1], "chance": chances[drawn].tolist()})
+    solved = method.solve(sample, known if len(labelled) else None)
     require_rule(solved.solution, "rows it has not solved", f"Raise {arg('max_rows')}")
     return solved
 
