@@ -81,11 +81,8 @@ def one_draw(
     """Return whether the intervals hold the share, and how long they are: from an even draw, and from that of `ask`."""
     even = {int(i): int(y[i]) for i in rng.choice(len(y), n, replace=False)}
     drawn = answer.ask(n, "share", random_state=rng)
-    uneven = {i: int(y[i]) for i in drawn["object"]}
-    found = [
-        next(answer.estimate(1, labels, chance=by).rows())
-        for labels, by in ((even, None), (uneven, drawn))
-    ]
+    uneven = Table(dict(drawn.columns) | {"label": [int(y[i]) for i in drawn["object"]]})
+    found = [next(answer.estimate(1, labels).rows()) for labels in (even, uneven)]
     return [row["low"] <= y.mean() <= row["high"] for row in found], [
         row["high"] - row["low"] for row in found
     ]
@@ -193,9 +190,8 @@ def shares(n: int, draws: int) -> Table:
             }
             drawn = answer.ask(n, "share", random_state=rng)
             plain = next(answer.estimate(label, even).rows())
-            uneven = next(
-                answer.estimate(label, {i: truth[i] for i in drawn["object"]}, chance=drawn).rows()
-            )
+            labelled = dict(drawn.columns) | {"label": [truth[i] for i in drawn["object"]]}
+            uneven = next(answer.estimate(label, Table(labelled)).rows())
             errors = [plain["plain"] - true, plain["value"] - true, uneven["value"] - true]
             found.append(
                 [*np.square(errors), plain["high"] - plain["low"], uneven["high"] - uneven["low"]]

@@ -20,15 +20,14 @@ where all labels are alike or the answer is right on all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._checks import InputError, InputTypeError, unknown_name
+from .._checks import InputError, unknown_name
 from .._table import Table
-from .._text import arg
 from .._typing import Array
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes.labels import Label, plain
@@ -57,7 +56,6 @@ def estimate(
     known: Any = None,
     *,
     voters: bool = False,
-    chance: Any = None,
 ) -> Table:
     """The shares of the classes among all objects, and how often the answer is right, from a few labels.
 
@@ -68,16 +66,12 @@ def estimate(
     label : label
         The class; all classes by default.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
-        True labels of objects that were drawn at random. The table that `ask` made, with labels,
-        says by itself how they were drawn. Labels that were chosen estimate nothing: the table is
-        empty then, and says so.
+        True labels of objects that were drawn at random. The table that `ask` made, with its labels
+        filled in, says by itself how they were drawn; if some have none, it must be by chance.
+        Labels that were chosen estimate nothing: the table is empty then, and says so.
     voters : bool
         Estimate the accuracy of each voter too, on the objects that it voted on, where it voted on
         10 labelled ones.
-    chance : Table, or dict of object -> number
-        The chance that each labelled object had to be drawn, where chances were unequal: the table
-        that `ask(goal="share")` made. If some of the drawn objects have no label, it must be by
-        chance that they have none.
 
     Returns
     -------
@@ -112,37 +106,30 @@ def estimate(
     if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))
     times, given = _times(outcome), given_labels(outcome)
-    labels = _labels_to_learn_from(outcome, known, chance)
+    labels = _labels_to_learn_from(outcome, known)
     weights = label_weights(outcome, labels)
     if weights is None:
         return Table.of(COLUMNS, [], f"{HARD}.")
     codes, uneven = np.where(weights > 0, labels.codes, -1), (labels.chances > 0).any()
-    rows: list[list[Any]] = []
-    wanted = names if label is None else [label]
-    for measure, right, sure, among in _questions(
-        outcome, codes, [names.index(name) for name in wanted], voters
-    ):
-        labelled, rest, settled = (
-            np.flatnonzero(is_so & among) for is_so in (codes >= 0, (codes < 0) & ~given, given)
-        )
-        labelled = np.repeat(labelled, times[labelled])
-        if len(labelled) < LEAST_LABELS:
+    wanted, rows = [names.index(name) for name in (names if label is None else [label])], []
+    for measure, right, sure, among in _questions(outcome, codes, wanted, voters):
+        settled, open_times = times * among * given, times * among * ~given
+        estimated = _estimated(right, sure, labels, weights, open_times)
+        if estimated is None:
             continue
-        y = right[labelled].astype(np.float64)
-        beside: list[float | None] = [None, None, None]
-        if uneven:
-            everyone = np.repeat(sure[among & ~given], times[among & ~given])
-            found = by_chances(y, sure[labelled], 1 / weights[labelled], everyone)
-        else:
-            found = prediction_powered(y, sure[labelled], sure[rest], times[rest])
-            beside = [float(y.mean()), *wilson_interval(float(y.sum()), len(y))]
-        n_settled, n_all = float(times[settled].sum()), float(times[among].sum())
-        n_so = float(times[settled] @ right[settled])
+        n_labels, n_right = (
+            float(open_times @ ((weights > 0) * values)) for values in (np.ones(len(right)), right)
+        )
+        alone = (n_right / n_labels, *wilson_interval(n_right, n_labels))
+        n_so, n_open = float(settled @ right), float(open_times.sum())
         numbers = [
-            None if share is None else (n_so + (n_all - n_settled) * share) / n_all
-            for share in (found.value, found.low, found.high, *beside)
+            None if share is None else (n_so + n_open * share) / float(times @ among)
+            for share in (
+                *(estimated.value, estimated.low, estimated.high),
+                *((None,) * 3 if uneven else alone),
+            )
         ]
-        rows.append([measure, *numbers, len(y), round(found.worth)])
+        rows.append([measure, *numbers, round(n_labels), round(estimated.worth)])
     return Table.of(COLUMNS, rows)
 
 
@@ -155,20 +142,29 @@ def class_shares(outcome: Solution, labels: Labels, proba: Array | None = None) 
     weights = label_weights(outcome, labels)
     if weights is None or not are_counts(given_weights(outcome)):
         return []
-    times = _times(outcome)
+    if proba is None:
+        proba = np.zeros((outcome.n_objects, len(outcome.classes)))
+    shares = (
+        _estimated(labels.codes == z, proba[:, z], labels, weights, _times(outcome))
+        for z in range(proba.shape[1])
+    )
+    return [share for share in shares if share is not None]
+
+
+def _estimated(
+    right: Array, sure: Array, labels: Labels, weights: Array, times: Array
+) -> Estimate | None:
+    """The mean over objects of what labels say, helped by what the answer says; None for few labels.
+
+    Each object counts so many `times`, and its label for so many objects as `weights` says.
+    """
     labelled = np.repeat(np.arange(len(times)), np.where(weights > 0, times, 0))
     if len(labelled) < LEAST_LABELS:
-        return []
-    sure = np.zeros((len(times), len(outcome.classes))) if proba is None else proba
-    rest, everyone = weights <= 0, np.repeat(np.arange(len(times)), times)
-    found = []
-    for z in range(len(outcome.classes)):
-        y, f = (labels.codes[labelled] == z).astype(np.float64), sure[labelled, z]
-        if (labels.chances > 0).any():
-            found.append(by_chances(y, f, 1 / weights[labelled], sure[everyone, z]))
-        else:
-            found.append(prediction_powered(y, f, sure[rest, z], times[rest]))
-    return found
+        return None
+    y, f = right[labelled].astype(np.float64), sure[labelled]
+    if (labels.chances > 0).any():
+        return by_chances(y, f, weights[labelled], float(np.average(sure, weights=times)))
+    return prediction_powered(y, f, sure, times * (weights <= 0))
 
 
 def _times(outcome: Solution) -> Array:
@@ -185,14 +181,12 @@ def _times(outcome: Solution) -> Array:
     return weights.astype(np.int64)
 
 
-def _labels_to_learn_from(outcome: Solution, known: Any, chance: Any) -> Labels:
+def _labels_to_learn_from(outcome: Solution, known: Any) -> Labels:
     """Labels that the answer was made without, and how their objects were drawn."""
     if known is None:
         remedy = "Draw some objects at random, or with ask(goal='share'), and label them."
         raise InputError("known", "must be the labels of some objects", got=None, remedy=remedy)
     labels, given = read_labels(outcome, known), given_labels(outcome)
-    if chance is not None:
-        labels = Labels(labels.codes, _chances(outcome, chance, labels.codes))
     # A draw may hold objects whose labels were known before; others taught the answer.
     if (given & (labels.codes >= 0) & ~(labels.chances > 0)).any():
         raise InputError(
@@ -206,26 +200,6 @@ def _labels_to_learn_from(outcome: Solution, known: Any, chance: Any) -> Labels:
     if n_labels < LEAST_LABELS:
         raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels)
     return labels
-
-
-def _chances(outcome: Solution, chance: Any, codes: Array) -> Array:
-    """The chance of each labelled object to be drawn."""
-    by_name = (
-        dict(zip(chance["object"], chance["chance"], strict=True))
-        if isinstance(chance, Table)
-        else chance
-    )
-    if not isinstance(by_name, Mapping):
-        raise InputTypeError(
-            "chance", "must be the table that ask made, or a dict of object -> number", got=chance
-        )
-    chances = np.full(len(codes), np.nan)
-    for i in np.flatnonzero(codes >= 0).tolist():
-        chances[i] = by_name.get(outcome.name_of(i), np.nan)
-        if not 0 < chances[i] <= 1:
-            must = f"must have a number above 0 and at most 1 for every labelled object, as in the column {arg('chance')} of ask"
-            raise InputError("chance", must, came=f"{chances[i]} for {outcome.name_of(i)!r}")
-    return chances
 
 
 def _questions(
@@ -262,50 +236,41 @@ def _voter_questions(outcome: Solution, codes: Array) -> Iterator[tuple[str, Arr
         yield f"accuracy of {votes.models[m].name}", right, sure, np.isin(row_of, rows)
 
 
-def prediction_powered(y: Array, f: Array, rest: Array, times: Array | None = None) -> Estimate:
+def prediction_powered(y: Array, f: Array, rest: Array, times: Array) -> Estimate:
     """The mean of y over all objects.
 
     y and f are what the labels and the answer say of the labelled objects; rest is what the answer
-    says of all others, each of which counts so many times.
+    says of others, each of which counts so many times.
     """
-    times = np.ones(len(rest)) if times is None else times
     n, n_rest = len(y), float(times.sum())
     both, counts = np.concatenate([f, rest]), np.concatenate([np.ones(n), times])
     spread = float(counts @ (both - np.average(both, weights=counts)) ** 2) / max(n + n_rest - 1, 1)
-    trust = 0.0
-    if n_rest and spread > 0:
-        trust = float(np.clip(np.cov(y, f)[0, 1] / ((1 + n / n_rest) * spread), 0.0, 1.0))
-    value = float(np.mean(y - trust * f)) + (
-        trust * float(np.average(rest, weights=times)) if n_rest else 0.0
-    )
-    variance = _mean_square(y - trust * f, trust) / n + (
-        trust**2 * spread / n_rest if n_rest else 0.0
-    )
+    if n_rest == 0 or spread == 0:
+        return _with_interval(float(y.mean()), _mean_square(y, 0.0) / n, y, n)
+    trust = float(np.clip(np.cov(y, f)[0, 1] / ((1 + n / n_rest) * spread), 0.0, 1.0))
+    value = float(np.mean(y - trust * f)) + trust * float(np.average(rest, weights=times))
+    variance = _mean_square(y - trust * f, trust) / n + trust**2 * spread / n_rest
     return _with_interval(value, variance, y, n)
 
 
-def by_chances(y: Array, f: Array, chances: Array, everyone: Array) -> Estimate:
+def by_chances(y: Array, f: Array, stands_for: Array, everyone: float) -> Estimate:
     """The mean of y over all objects, from objects drawn with unequal chances.
 
     Each labelled object stands for 1 / chance objects: theta = w mean(f) + the mean of y - w f
-    weighted by 1 / chance, with y and f as in `prediction_powered`, and f of all objects in
-    `everyone`. Chances matter relative to each other only, so that some of the drawn objects may
-    have no label.
+    weighted by 1 / chance, with y and f as in `prediction_powered`, and `everyone` the mean of f
+    over all objects. Chances matter relative to each other only, so that some of the drawn objects
+    may have no label.
     """
-    n, stands_for = len(y), 1 / chances
+    n = len(y)
     middle = np.average(np.column_stack([y, f]), axis=0, weights=stands_for)
     spread = float(stands_for @ (f - middle[1]) ** 2)
-    trust = (
-        float(np.clip(stands_for @ ((y - middle[0]) * (f - middle[1])) / spread, 0.0, 1.0))
-        if spread > 0
-        else 0.0
-    )
+    shared = float(stands_for @ ((y - middle[0]) * (f - middle[1])))
+    trust = min(max(shared / spread, 0.0), 1.0) if spread > 0 else 0.0
     relative = stands_for / stands_for.mean()  # 1 for even chances
     times = float((relative**2).mean())  # and an error that no label shows stands for so many
-    value = float(middle @ [1, -trust]) + trust * float(everyone.mean())
-    variance = (
-        _mean_square(relative * ((y - middle[0]) - trust * (f - middle[1])), times * trust) / n
-    )
+    value = float(middle @ [1, -trust]) + trust * everyone
+    residuals = relative * ((y - middle[0]) - trust * (f - middle[1]))
+    variance = _mean_square(residuals, times * trust) / n
     return _with_interval(value, variance, y, n / times)
 
 
@@ -327,8 +292,6 @@ def _with_interval(value: float, variance: float, y: Array, n: float) -> Estimat
     else:
         worth = max(here, 1e-12) * len(y) / (len(y) - 1) / variance
     scale, slope = 1 + Z95**2 / worth, Z95**2 * (1 - 2 * value) / (2 * worth)
-    middle, half = (
-        value + slope / scale,
-        float(np.sqrt(slope**2 + scale * Z95**2 * variance)) / scale,
-    )
+    middle = value + slope / scale
+    half = float(np.sqrt(slope**2 + scale * Z95**2 * variance)) / scale
     return Estimate(value, max(middle - half, 0.0), min(middle + half, 1.0), worth)
