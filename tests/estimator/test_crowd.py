@@ -306,7 +306,7 @@ def test_objects_without_votes_are_answered_by_their_features(digits, table):
 def test_a_voter_never_seen_is_warned_of(digits, fitted):
     with pytest.warns(
         ExtendWarning,
-        match=r"^2 votes are treated as missing because .* no base model \['stranger'\]",
+        match=r"^2 votes are treated as missing, .*: 'stranger' 2\.",
     ):
         fitted.predict_with_votes(digits[0][:2], {"stranger": [1, 2]})
 

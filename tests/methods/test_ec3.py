@@ -839,8 +839,8 @@ REFUSED = {
     "weights='labels' needs known labels, got none. Pass known, or take weights='agreement'.": {
         "weights": "labels"
     },
-    "weights must name classifiers, got 'k0'. Choose from: c0, c1, c2.": {"weights": {"k0": 1}},
-    "weights must have one number for each of the 3 classifiers, got shape (2,).": {
+    "Unknown base model 'k0'. Choose from: c0, c1, c2.": {"weights": {"k0": 1}},
+    "weights must have one number for each of the 3 base models, got shape (2,).": {
         "weights": [1, 1]
     },
     "weights must be finite and >= 0, got -1.0 at position 1.": {"weights": [1, -1, 1]},

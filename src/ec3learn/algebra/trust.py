@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.optimize import brentq, minimize
 from scipy.special import log_softmax
 
 from .._typing import Array
@@ -39,7 +39,8 @@ LITTLE, MOST_VOTES = (
     20.0,
 )  # votes: a prior that is worth less is not used, and none is worth more
 LEAST_LABELS = 30  # to calibrate on
-SLOPE_SPREAD = 0.4  # standard deviation of the logarithm of a slope, before any label is seen
+SLOPE_PRECISION = 6.0  # inverse variance of the slope, before any label is seen
+OFFSETS_FIXED = 1e9  # inverse variance of offsets that stay 0
 
 
 def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust:
@@ -83,8 +84,11 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
     )
     if known is None or len(labelled) < LEAST_LABELS:
         return trust
-    means = np.exp(trust.log_proba(model.prior.proba[labelled]))
-    factor = learn_slope(means, known[labelled], votes.counts[labelled])
+    logs, truth = trust.log_proba(model.prior.proba[labelled]), np.eye(votes.n_classes)
+    start, held = np.append(1.0, np.zeros(votes.n_classes)), (SLOPE_PRECISION, OFFSETS_FIXED)
+    factor = fit_slope_and_offsets(
+        logs, truth[known[labelled]], votes.counts[labelled], start, held
+    )[0]
     return replace(trust, slope=factor * trust.slope, offsets=factor * trust.offsets)
 
 
@@ -309,20 +313,3 @@ def fit_slope_and_offsets(
     return np.asarray(
         minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 10}).x
     )
-
-
-def learn_slope(proba: Array, codes: Array, counts: Array) -> float:
-    """The slope of log-probabilities with the least log loss on labels, held near 1 by a normal prior of its logarithm."""
-    logs = np.log(np.maximum(proba, 1e-300))
-    ahead = (
-        logs - logs[np.arange(len(codes)), codes][:, None]
-    ).T.copy()  # of the label; a class per row, to sum over them fast
-    most = ahead.max(axis=0)
-    ahead -= most
-
-    def cost(log_slope: float) -> float:
-        slope = np.exp(log_slope)
-        lost = counts @ (slope * most + np.log(np.exp(slope * ahead).sum(axis=0)))
-        return float(lost) + (log_slope / SLOPE_SPREAD) ** 2 / 2
-
-    return float(np.exp(minimize_scalar(cost, bounds=(-4.0, 3.0), method="bounded").x))

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import InputError, InputTypeError
-from .._text import arg, listed
+from .._text import arg
 from .._typing import Array
 from ..algebra.membership import Membership, entries, membership_of
 from ..votes import Prior, Votes, as_class_votes, hardened, n_alike
@@ -154,22 +154,13 @@ def _warn_unseen(outcome: Solution, votes: Votes, target: Array) -> None:
     owner, shape = votes.models.group_model[unseen], (len(target), len(votes.models))
     of_model = sparse.csr_array((np.ones(len(unseen)), (unseen, owner)), shape=shape)
     lost = (n_alike(votes) @ (entries(votes) @ of_model > 0)).round().astype(int).tolist()
-    ours = {model.name: model.kind for model in outcome.models}
-    parts, models, labels = [], [], {}
-    for model, n in zip(votes.models, lost, strict=True):
-        if n and ours.get(model.name) == model.kind:
-            labels[model.name] = n
-        elif n:
-            models.append(f"{model.name} ({model.kind})" if model.name in ours else model.name)
-    if models:
-        parts.append(f"the consensus has no base model {listed(models)}, only {listed(list(ours))}")
-    if labels:
-        who, named = (
-            "it" if models else "the consensus",
-            ", ".join(f"{name!r} {n}" for name, n in labels.items()),
-        )
-        parts.append(f"{who} has never seen the class or cluster: {named}")
     missing = "1 vote is" if sum(lost) == 1 else f"{sum(lost):,} votes are"
+    whose = ", ".join(
+        f"{model.name!r} {n}" for model, n in zip(votes.models, lost, strict=True) if n
+    )
     warnings.warn(
-        f"{missing} treated as missing because {', and '.join(parts)}.", ExtendWarning, stacklevel=6
+        f"{missing} treated as missing, because the consensus has no such base model, class or "
+        f"cluster: {whose}.",
+        ExtendWarning,
+        stacklevel=6,
     )

@@ -144,19 +144,15 @@ NO_ANSWERS |= {"skip", "skipped", "unknown", "unsure"}
 
 def table_notes(votes: Votes) -> list[Note]:
     """Notes on look-alikes, labels for no answer, a single voter, and what seems a long table."""
-    notes = []
-    labels = votes.classes.tolist()
-    alike = look_alike(labels)
-    if alike:
-        differ = "differ only in case, spaces or how a number is written, and count as different"
-        text = f"Some labels {differ} classes: {alike}."
-        notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they mean the same."))
+    notes, labels = [], votes.classes.tolist()
     voters = [model.name for model in votes.models if model.is_voter]
-    alike = look_alike(voters) if len(voters) <= MOST_NAMES else ""
-    if alike:
-        differ = "differ only in case, spaces or how a number is written, and count as different"
-        text = f"Some voters {differ} voters: {alike}."
-        notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they are the same."))
+    differ = "differ only in case, spaces or how a number is written, and count as different"
+    for names, what, mean in ((labels, "labels", "mean"), (voters[:MOST_NAMES], "voters", "are")):
+        alike = look_alike(names)
+        if alike:
+            kind = "classes" if what == "labels" else what
+            text = f"Some {what} {differ} {kind}: {alike}."
+            notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they {mean} the same."))
     for label in labels:
         if is_no_answer(label, labels):
             remedy = f"If it means that a voter did not answer, pass {arg('missing', label)}."

@@ -67,19 +67,6 @@ class KnownLabels:
         return out
 
 
-@dataclass(frozen=True, eq=False)
-class Targets:
-    """The answers of another method in the place of votes; rows of zeros do not pull."""
-
-    proba: Array
-    rule: Rule | None  # the other method's own, for new objects
-
-    @classmethod
-    def of(cls, proba: Array, unanswered: Array, rule: Rule | None) -> Targets:
-        """The answers, without those for rows that no vote reaches."""
-        return cls(np.where(unanswered[:, None], 0.0, proba), rule)
-
-
 class Rule(ABC):
     """How an object's answer follows from its groups, whether it was solved or is new."""
 

@@ -126,7 +126,7 @@ def naming_from(options: Options) -> Naming:
 def method_from(options: Options) -> Method:
     """The method with its parameters."""
     from ..methods import method_of
-    from ..methods.solving import with_class_prior
+    from ..methods.base import with_class_prior
 
     name = options["method"]
     method = method_of(name, "method")

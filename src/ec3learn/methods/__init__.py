@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from .base import METHODS, Method, method_of
+from .base import METHODS, Method, method_of, solve
 from .bgcm import BGCM
 from .c3e import C3EKL, C3ESL
 from .comparison import compare
@@ -10,7 +10,6 @@ from .crowds import BWA, EBCC
 from .dawid_skene import DawidSkene
 from .ec3.ec3 import EC3
 from .panel import Panel
-from .solving import solve
 from .stacking import StackedVote
 from .upe import UPE
 from .voting import MajorityVote, SoftVote, WeightedVote

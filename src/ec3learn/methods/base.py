@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputError, InputTypeError, is_number, unknown_name
@@ -56,16 +56,10 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     title: ClassVar[str]
     admits_known: ClassVar[bool] = True
-    admits_prior: ClassVar[bool] = (
-        False  # whether class probabilities of the objects can be given besides the votes
-    )
-    reads_grades: ClassVar[bool] = (
-        False  # answers on a scale are taken as they are; else as votes for classes
-    )
-    corrects: ClassVar[bool] = False  # known labels correct an answer that was made without them
-    learns_voters: ClassVar[bool] = (
-        False  # what it learns of voters does not depend on their weights; only its answer does
-    )
+    admits_prior: ClassVar[bool] = False  # class probabilities beside the votes
+    reads_grades: ClassVar[bool] = False  # as answers on a scale; else as votes for classes
+    corrects: ClassVar[bool] = False  # known labels correct an answer made without them
+    learns_voters: ClassVar[bool] = False  # as if all weighed alike; their weights answer only
 
     def solve(self, votes: Votes, known: Any = None, prior: Any = None) -> Consensus:
         """Combine the votes.
@@ -287,6 +281,56 @@ def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -
         noun = "method" if argument in ("methods", "members") else argument
         raise unknown_name(noun, method, dict.fromkeys((*also, *METHODS)))
     return METHODS[method]()
+
+
+def solve(
+    votes: Votes,
+    known: Any = None,
+    method: str | Method = "auto",
+    prior: Any = None,
+    class_prior: Mapping[Any, float] | None = None,
+) -> Consensus:
+    """Combine votes into one classification, in one call.
+
+    Parameters
+    ----------
+    votes : Votes
+        What classifiers, annotators or judges said, and clusterings if there are any.
+    known : array with missing values, dict of object -> label, or pair (objects, labels)
+        Labels of a few objects.
+    method : str or method
+        By default `Panel`, a mean of several methods. A name in `METHODS`, or a method with parameters
+        of your own.
+    prior : table with one row per object and one column per class, or dict of object -> row
+        Class probabilities that the object's own votes had no part in, such as those of a
+        classifier of its features, out of fold. How far to trust them is learned from the votes.
+    class_prior : dict of class -> share
+        Shares of the classes that are known otherwise, such as `{"toxic": 0.1}`. The answer gets
+        them on average.
+
+    Examples
+    --------
+    >>> import ec3learn
+    >>> votes = ec3learn.Votes.from_labels({"ann": ["a", "b", "b"], "bob": ["a", "a", "b"], "cy": ["a", "b", None]})
+    >>> ec3learn.solve(votes).labels()
+    array(['a', 'b', 'b'], dtype=object)
+    """
+    chosen = method_of(method, "method")
+    if class_prior is not None:
+        chosen = with_class_prior(chosen, class_prior)
+    return chosen.solve(votes, known, prior)
+
+
+def with_class_prior(method: Method, class_prior: Mapping[Any, float]) -> Method:
+    """A method that gives the classes these shares."""
+    if "class_prior" not in method.get_params(deep=False):
+        remedy = f"Leave {arg('class_prior')} out, or take {arg('method', 'auto')}."
+        raise InputError(
+            "class_prior",
+            phrase=f"{method.title} does not support {arg('class_prior')}",
+            remedy=remedy,
+        )
+    return clone(method).set_params(class_prior=class_prior)
 
 
 def describe_methods() -> list[dict[str, Any]]:

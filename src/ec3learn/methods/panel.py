@@ -153,24 +153,11 @@ class Panel(Method):
         return replace(answer, proba=answer.proba[row], unanswered=answer.unanswered[row])
 
 
-@dataclass(eq=False, repr=False)
-class _Solved(Method):
-    """A method whose answer is there already."""
-
-    title = "Panel"
-    admits_prior = True
-
-    found: Any
-
-    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        return self.found
-
-
 def _joined(answer: Answer, votes: Votes) -> Answer:
     """The mean of the answer from votes and of answers in which the clusterings count."""
     answers = {
         "that from the votes": answer,
-        "EC3 towards it": EC3(*TO_GROUPS, towards=_Solved(answer)).answer(votes, None),
+        "EC3 towards it": EC3(*TO_GROUPS).answer_towards(answer, votes),
     }
     if not are_mostly_soft(votes):  # clusters add less than probabilities know already
         by_clusters = DawidSkene(clusterings="voters").answer(votes, None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
 from ..answer.rule import KnownLabels, Rule
 from ..answer.solution import top_classes
 from ..diagnosis.voter_checks import bias_note
-from ..votes import Votes, hardened, non_negative, only_rows
+from ..votes import Votes, hardened, only_rows
+from ..votes.assembly import model_weights
 
 ModelWeights = (
     Literal["equal", "agreement", "labels"] | Sequence[float] | Mapping[str, float] | Array
@@ -64,19 +65,8 @@ def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) 
             )
         return weights
     classifiers = np.flatnonzero(votes.models.is_classifier)
-    given: Any = asked
-    if isinstance(asked, Mapping):
-        names = [votes.models[m].name for m in classifiers]
-        for name in asked:
-            if name not in names:
-                raise InputError(
-                    "weights",
-                    "must name classifiers",
-                    got=name,
-                    remedy=f"Choose from: {', '.join(names)}.",
-                )
-        given = [asked.get(name, 1.0) for name in names]
-    weights[classifiers] = non_negative(given, "weights", len(classifiers), "classifiers")
+    names = [votes.models[m].name for m in classifiers]
+    weights[classifiers] = model_weights(asked, names)
     return weights
 
 

@@ -11,7 +11,7 @@ from ..answer.notes import COLLAPSE, LONG_TABLE, LOOK_ALIKE
 from ..consensus import Consensus
 from ..diagnosis.warnings import bias_notes
 from ..methods import Method, ReliabilityWarning, method_of
-from ..methods.solving import with_class_prior
+from ..methods.base import with_class_prior
 from ..votes import Votes
 from ..votes.assembly import Repeats
 from ..votes.labels import Label

@@ -26,8 +26,7 @@ from ..._text import arg
 from ..._typing import Array
 from ...algebra.linear import normalised
 from ...algebra.membership import Membership, membership
-from ...answer.notes import Note
-from ...answer.rule import KnownLabels, Targets, mean_votes
+from ...answer.rule import KnownLabels, mean_votes
 from ...votes import Votes
 from ...votes.layout import frozen
 from ..base import Answer, Method, method_of, require_few_groups, require_pull, require_votes
@@ -122,9 +121,18 @@ class EC3(Method):
         start = first_weights(self.weights, votes, known)
         if known is None:
             require_votes(votes, start)
-        targets, other_notes = self._targets(
-            replace(votes, weights=frozen(votes.weights * start)), known
-        )
+        weighted = replace(votes, weights=frozen(votes.weights * start))
+        return self.answer_towards(self._targets(weighted, known), votes, known, start)
+
+    def answer_towards(
+        self,
+        targets: Answer | None,
+        votes: Votes,
+        known: KnownLabels | None = None,
+        start: Array | None = None,
+    ) -> Answer:
+        """The answer in which objects are pulled to these targets, or without any to their votes."""
+        start = np.ones(len(votes.models)) if start is None else start
         groups = membership(votes)
 
         def solve(model_weights: Array) -> tuple[Array, tuple[Problem, Minimum]]:
@@ -144,25 +152,23 @@ class EC3(Method):
             n_iter=minimum.n_iter,
             converged=minimum.converged,
             history=minimum.history,
-            notes=(*learned.notes, *other_notes),
+            notes=(*learned.notes, *(() if targets is None else targets.notes)),
             worse_than_chance=learned.worse_than_chance,
         )
 
-    def _targets(
-        self, votes: Votes, known: KnownLabels | None
-    ) -> tuple[Targets | None, tuple[Note, ...]]:
-        """What pulls objects in place of their votes, if anything, and the other method's notes."""
+    def _targets(self, votes: Votes, known: KnownLabels | None) -> Answer | None:
+        """What pulls objects in place of their votes, if anything."""
         if isinstance(self.towards, str) and self.towards == "votes":
             if votes.prior is None:
-                return None, ()
-            return Targets.of(*mean_votes(votes, membership(votes), votes.weights, None)), ()
+                return None
+            return Answer(*mean_votes(votes, membership(votes), votes.weights, None))
         other = method_of(self.towards, "towards", ("votes",))
         if known is not None:
             known = KnownLabels(known.codes, other._known_pull()) if other.admits_known else None
         answer = other.answer(votes, known)
         if not answer.converged:
             warnings.warn(other._not_converged(), ConvergenceWarning, stacklevel=5)
-        return Targets.of(answer.proba, answer.unanswered, answer.rule), answer.notes
+        return answer
 
     def _title(self, known: KnownLabels | None) -> str:
         name = "iEC3" if self.balanced else "EC3"
@@ -184,7 +190,7 @@ class EC3(Method):
         groups: Membership,
         model_weights: Array,
         known: KnownLabels | None,
-        targets: Targets | None,
+        targets: Answer | None,
     ) -> tuple[Problem, Minimum]:
         weights = votes.weights * model_weights
         problem = Problem(

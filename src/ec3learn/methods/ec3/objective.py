@@ -27,7 +27,8 @@ from ..._typing import Array
 from ...algebra.linear import chunks, normalised, squared_norms
 from ...algebra.membership import Membership, reached_groups
 from ...algebra.scaling import co_occurrence_scaling
-from ...answer.rule import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Targets, Term, one_hot
+from ...answer.rule import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, one_hot
+from ...answer.solution import Answer
 from ...votes import Votes
 
 
@@ -90,7 +91,7 @@ class Problem:
         setting: Setting,
         balanced: bool = True,
         known: KnownLabels | None = None,
-        given: Targets | None = None,
+        given: Answer | None = None,
     ) -> None:
         self.counts, self.known, self.given = votes.counts, known, given
         self.n_classes = votes.n_classes
@@ -113,7 +114,7 @@ class Problem:
         cast = groups.gather(table.toarray() if groups.n_groups <= groups.n_rows else table)
         self.n_votes, self.targets = cast.sum(axis=1), normalised(cast)
         if self.given is not None:  # which may have an answer for a row without votes
-            self.targets = self.given.proba.copy()
+            self.targets = np.where(self.given.unanswered[:, None], 0.0, self.given.proba)
             n_votes = np.where(self.n_votes > 0, self.n_votes, 1.0)
             self.n_votes = np.where(self.targets.any(axis=1), n_votes, 0.0)
 
