@@ -14,6 +14,7 @@ from sklearn.cluster import (
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.estimator_checks import check_estimator
 
 from ec3learn.estimator import Landmarks
 from ec3learn.estimator.models.clusterings import (
@@ -100,6 +101,11 @@ def test_equal_rows_are_one_cluster():
 
 
 # ---- landmarks -----------------------------------------------------------------------------------
+
+
+def test_scikit_learn_accepts_landmarks():
+    complete = AgglomerativeClustering(2)
+    check_estimator(Landmarks(complete, n_landmarks=10, random_state=0), on_skip=None)
 
 
 @pytest.fixture

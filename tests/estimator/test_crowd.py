@@ -329,7 +329,7 @@ def test_a_classifier_without_probabilities_will_do(digits, table):
             {"method": "majority"},
             "method must support a prior, got Majority vote, which does not. Take method='ebcc' or method='dawid-skene'.",
         ),
-        ({"estimator": LogisticRegression}, "Call it: LogisticRegression()."),
+        ({"estimator": LogisticRegression}, "estimator must be a classifier such as"),
     ],
 )
 def test_parameters_out_of_range_are_refused(changes, message, digits, table):

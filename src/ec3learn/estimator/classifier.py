@@ -40,8 +40,6 @@ from .rows import TableClassifier, check_weights, limit_threads, read_labels, wi
 from .training import Training, mean_shares, weight_parameter
 
 POOLS = ("classifiers", "clusterers")
-ROWS_FOR_TEXT = 50  # a column of fewer values is never taken for free text
-ROWS_FOR_RETRAINING = 20  # without a label, for retrain="auto"
 
 
 @dataclass(eq=False, repr=False)
@@ -169,7 +167,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def _retrains(self, work: Training) -> bool:
         n_labelled, n_rest = len(work.labelled), len(work.rest)
         if self.retrain == "auto":
-            return n_rest >= max(ROWS_FOR_RETRAINING, n_labelled)
+            return n_rest >= max(20, n_labelled)  # fewer rows make hardly a difference
         return bool(self.retrain) and n_rest > 0
 
     def _solve(
@@ -330,9 +328,12 @@ def _dropped(pair: Sequence[Any]) -> bool:
 
 
 def columns_of_text(X: Any) -> list[str]:
-    """The columns that hold free text, which our own pools would take for categories."""
+    """The columns that hold free text, which our own pools would take for categories.
+
+    With fewer than 50 rows they cannot be told apart.
+    """
     frame = frame_of(X)
-    if frame is None or len(frame) < ROWS_FOR_TEXT:
+    if frame is None or len(frame) < 50:
         return []
     texts = [name for name, dtype in frame.schema.items() if dtype == nw.String]
     return [name for name in texts if frame.get_column(name).n_unique() > len(frame) / 2]

@@ -34,7 +34,6 @@ from .training import Training, fit_and_vote, mean_shares
 
 CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool
 LONG = (("object", "voter", "label"), ("task", "worker", "label"))  # the latter is crowd-kit's
-SETTLED = 0.002  # the share of objects that may still change their class
 
 
 @dataclass(eq=False, repr=False)
@@ -167,7 +166,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
                 break
             least = likelihood if turn == 0 else least
             best, before, codes = consensus, codes, codes_of(consensus)
-            if np.mean(before != codes) <= SETTLED or not _trusts(consensus):
+            settled = np.mean(before != codes) <= 0.002  # hardly any class changed
+            if settled or not _trusts(consensus):
                 break
         return best
 
@@ -247,11 +247,10 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             remedy = f"Take {arg('method', 'ebcc')} or {arg('method', 'dawid-skene')}."
             came = f"{method.title}, which does not"
             raise InputError("method", "must support a prior", came=came, remedy=remedy)
-        is_class = isinstance(self.estimator, type)
-        if self.estimator is not None and (is_class or not hasattr(self.estimator, "fit")):
-            remedy = f"Call it: {self.estimator.__name__}()." if is_class else ""
-            must = "must be a classifier or None"
-            raise InputTypeError("estimator", must, got=self.estimator, remedy=remedy)
+        made = hasattr(self.estimator, "fit") and not isinstance(self.estimator, type)
+        if self.estimator is not None and not made:
+            must = "must be a classifier such as LogisticRegression(), or None"
+            raise InputTypeError("estimator", must, got=self.estimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

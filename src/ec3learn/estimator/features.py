@@ -29,13 +29,11 @@ from ..votes.reading import frame_of
 
 FLOATS = [np.float64, np.float32]
 NUMBERS = (int, float, bool, np.number, np.bool_, Decimal)
-MICROSECONDS_PER_DAY = 86_400e6
 MOST_LEVELS = 30  # of a column of text that get a 0/1 column; the others share one
 KNOTS = 256  # values per column whose normal scores are kept; scores between them are interpolated
 FOLDS = 5  # a row gets the shares of its level from the other folds
 PRIOR_ROWS = 10.0  # weight of the overall shares of the classes in those of a level
-DENSE_COLUMNS = 256  # a sparse matrix with more columns is projected before it is made dense
-PROJECTED_COLUMNS = 100
+DENSE_COLUMNS = 100  # a sparse matrix with more columns is projected to so many
 
 
 @dataclass(eq=False, repr=False)
@@ -59,7 +57,7 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         or the share of each class among the rows of the level. The latter needs `y`; in
         `fit_transform` a row does not count for its own shares.
     dense : bool
-        Make a sparse matrix dense: directly up to 256 columns, else by a projection to 100
+        Make a sparse matrix dense: directly up to 100 columns, else by a projection to 100
         (truncated SVD).
     random_state : int, RandomState instance, or None
         Seed of the folds of "shares" and of the projection.
@@ -137,7 +135,7 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS)
         steps: list[Any] = ["passthrough" if self.scale is None else MaxAbsScaler()]
         if self.dense and X.shape[1] > DENSE_COLUMNS:
-            n_components = min(PROJECTED_COLUMNS, X.shape[0])
+            n_components = min(DENSE_COLUMNS, X.shape[0])
             steps.append(TruncatedSVD(n_components, random_state=self.random_state))
         self._steps = make_pipeline(*steps).fit(X)
 
@@ -197,9 +195,9 @@ def _read_series(series: nw.Series[Any]) -> Array:
     """One column of a dataframe: dates and durations become days, true and false become 1 and 0."""
     dtype = series.dtype
     if dtype in (nw.Date, nw.Datetime):
-        return _floats(series.dt.timestamp("us")) / MICROSECONDS_PER_DAY
+        return _floats(series.dt.timestamp("us")) / 86_400e6
     if dtype == nw.Duration:
-        return _floats(series.dt.total_microseconds()) / MICROSECONDS_PER_DAY
+        return _floats(series.dt.total_microseconds()) / 86_400e6
     if dtype.is_numeric() or dtype == nw.Boolean:
         return _floats(series)
     return _floats_or_objects(series.to_list(), dtype in (nw.Categorical, nw.Enum))

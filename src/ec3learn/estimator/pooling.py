@@ -21,7 +21,6 @@ from scipy.special import log_softmax, softmax
 
 from .._text import count
 from .._typing import Array
-from ..algebra.linear import evenly
 from ..algebra.membership import entries, membership
 from ..answer.mixtures import LogPoolRule, PanelRule, doubted_logs
 from ..answer.notes import CHOICE, Note
@@ -35,7 +34,6 @@ from ..votes import Votes, has_clusterings
 WEIGHT_PRECISION, OFFSET_PRECISION = 20.0, 10.0  # of the priors of w and b
 LABELS_FOR_HALF = 5.0  # labels per class with which EC3 has half of the answer at most
 PULLS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3
-MOST_NUMBERS = 20_000_000  # classifiers x rows x classes to learn from, which take 160 MB
 
 
 @dataclass(eq=False, repr=False)
@@ -101,7 +99,6 @@ def _learned(votes: Votes, voters: Array, known: KnownLabels | None) -> tuple[Lo
     groups = np.flatnonzero(np.isin(votes.models.group_model, voters))
     codes = np.full(len(votes.counts), -1) if known is None else known.codes
     rows = np.flatnonzero((codes >= 0) & (votes.counts > 0))
-    rows = rows[evenly(len(rows), MOST_NUMBERS // len(groups))]
     shares = (
         entries(votes)[rows][:, groups].toarray().reshape(len(rows), len(voters), votes.n_classes)
     )

@@ -25,8 +25,6 @@ from ..consensus import Consensus
 from ..votes.labels import is_missing, kind_of
 from ..votes.reading import frame_of, seen_by_narwhals
 
-ROWS_FOR_THREADS = 10_000  # with fewer, libraries are faster on one thread
-
 
 def take_rows(table: Any, rows: Array) -> Any:
     """Some rows, by their positions, of a table, which keeps its type, or of a column."""
@@ -147,5 +145,5 @@ def with_warnings(notes: Iterable[Note], caught: Iterable[warnings.WarningMessag
 
 
 def limit_threads(X: Any) -> Any:
-    """A context in which libraries use one thread each, if starting more takes too long."""
-    return threadpool_limits(1 if X.shape[0] < ROWS_FOR_THREADS else None)
+    """A context in which libraries use one thread each: with fewer rows they are faster so."""
+    return threadpool_limits(1 if X.shape[0] < 10_000 else None)

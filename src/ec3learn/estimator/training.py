@@ -30,10 +30,7 @@ from .rows import take_rows
 Fold = tuple[Array, Array]  # positions of rows to fit to, and to vote on
 Fitted = tuple[Any, Array]  # a model, and its votes
 
-RETRAINED_SHARE = 0.4  # of the unlabelled rows of each class, the most confident first
-LABEL_REPEATS = 3  # how often each labelled row is repeated among them
 ROWS_TO_JUDGE = 4_000  # where so many labelled rows are in some of the folds, these suffice
-ROWS_FOR_BAGS = 10  # per class: with fewer, trees that have not seen a row lean to other classes
 
 
 @dataclass
@@ -82,11 +79,11 @@ class Training:
         """Two copies of each classifier, and their votes on the rows without labels.
 
         Each is fitted to one half of the rows of which the consensus `proba` is most confident, and
-        to the labelled rows. No copy votes on a row that it was fitted to.
+        to the labelled rows, which count three times. No copy votes on a row it was fitted to.
         """
         codes = np.where(self.codes < 0, proba.argmax(axis=1), self.codes)
         halves = self._confident_halves(proba)
-        known = np.tile(self.labelled, LABEL_REPEATS)
+        known = np.tile(self.labelled, 3)
         jobs = [(np.concatenate([known, half]), self.rest) for half in halves]
         answers = {}
         for name, results in self._fit(pool, codes, {name: jobs for name, _ in pool}).items():
@@ -99,11 +96,12 @@ class Training:
         return answers
 
     def _confident_halves(self, proba: Array) -> tuple[Array, Array]:
+        """Two fifths of the rows without a label of each class, in two halves."""
         classes = proba[self.rest].argmax(axis=1)
         confident = []
         for z in range(self.n_classes):
             rows = self.rest[classes == z]
-            n_kept = int(np.ceil(RETRAINED_SHARE * len(rows)))
+            n_kept = int(np.ceil(0.4 * len(rows)))
             confident.append(rows[np.argsort(-proba[rows, z], kind="stable")[:n_kept]])
         rows = np.random.default_rng(self.seed).permutation(np.concatenate(confident))
         return rows[::2], rows[1::2]
@@ -120,8 +118,11 @@ class Training:
         return {name: list(islice(results, len(parts[name]))) for name, _ in pool}
 
     def _votes_out_of_bag(self, model: Any) -> bool:
-        """Whether the trees of a forest that have not seen a row vote on it."""
-        enough = len(self.labelled) >= ROWS_FOR_BAGS * self.n_classes > ROWS_FOR_BAGS
+        """Whether the trees of a forest that have not seen a row vote on it.
+
+        With fewer than ten rows per class they lean to other classes.
+        """
+        enough = len(self.labelled) >= 10 * self.n_classes > 10
         return enough and not self._has_own_folds() and is_forest(model)
 
     # ---- folds -----------------------------------------------------------------------------------

@@ -22,10 +22,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..._typing import Array
 
 FLOATS = [np.float64, np.float32]
-BLOCK = 1000  # rows that climb at once in mean shift: bounds memory
-MOST_STEPS = 300  # of mean shift
-STILL = 1e-3  # of the bandwidth: a row that moves less has arrived
-NOISE = -1  # scikit-learn's
 
 
 @dataclass(eq=False, repr=False)
@@ -144,9 +140,9 @@ class KDistanceDBSCAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """The cluster of the nearest core within `eps_`, else noise."""
         if not len(self._cores):
-            return np.full(X.shape[0], NOISE)
+            return np.full(X.shape[0], -1)
         nearest, distance = pairwise_distances_argmin_min(X, self._cores)
-        return np.where(distance <= self.eps_, self._core_labels[nearest], NOISE)
+        return np.where(distance <= self.eps_, self._core_labels[nearest], -1)
 
 
 def elbow(curve: Array) -> float:
@@ -224,16 +220,16 @@ class QuantileMeanShift(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
 def climb_to_modes(X: Array, bandwidth: float) -> Array:
     """The distinct ends of rows that move to the mean of rows within the bandwidth, repeatedly."""
-    ends = X.astype(np.float64)
-    for start in range(0, len(X), BLOCK):
-        climbing = np.arange(start, min(start + BLOCK, len(X)))
-        for _ in range(MOST_STEPS):
+    ends, still = X.astype(np.float64), bandwidth / 1000  # a row that moves less has arrived
+    for block in np.array_split(np.arange(len(X)), -(-len(X) // 1000)):  # bounds memory
+        climbing = block
+        for _ in range(300):  # as many steps as scikit-learn's
             near = (euclidean_distances(ends[climbing], X) <= bandwidth).astype(X.dtype)
             means = (near @ X) / near.sum(axis=1, keepdims=True)
-            moved = np.linalg.norm(means - ends[climbing], axis=1) > STILL * bandwidth
+            moved = np.linalg.norm(means - ends[climbing], axis=1) > still
             ends[climbing] = means
             climbing = climbing[moved]
             if not len(climbing):
                 break
-    _, first = np.unique(np.round(ends / (STILL * bandwidth)), axis=0, return_index=True)
+    _, first = np.unique(np.round(ends / still), axis=0, return_index=True)
     return ends[first]

@@ -30,10 +30,6 @@ from ..._checks import require_number
 from ..._typing import Array
 from ..rows import check_weights
 
-POINTS_PER_BANDWIDTH = 10  # the error of linear interpolation is then about 1/800
-MOST_POINTS = 1 << 14  # of one table; a bandwidth too small for that many points is widened
-WINDOW_IN_BANDWIDTHS = 6  # at most: narrower kernels give the same answer, but longer tables
-REACH = 8.5  # bandwidths beyond which a kernel counts as 0
 LEAST = np.log(np.finfo(float).tiny)
 
 Points = tuple[Array, Array]  # values of a feature, and their log probabilities in a class
@@ -121,7 +117,8 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if total:
                 variance = (n_rows * variance + self.smoothing * overall) / total
             multiple = max(n_rows, 1) ** -0.2 if self.bandwidth == "scott" else self.bandwidth
-            width = max(multiple * np.sqrt(variance), window / WINDOW_IN_BANDWIDTHS)
+            # Kernels narrower than a sixth of the window give the same answer, but longer tables.
+            width = max(multiple * np.sqrt(variance), window / 6)
             self.bandwidth_[z, feature] = width
             at, near = rows_near(inside, counts, width, window)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -155,8 +152,9 @@ def rows_near(values: Array, counts: Array, width: float, window: float) -> Poin
     """Points of a grid, and how many rows the kernel estimate has in the window around each."""
     if not len(values):
         return np.zeros(1), np.zeros(1)
-    reach = REACH * width + window / 2
-    step = max(width / POINTS_PER_BANDWIDTH, (np.ptp(values) + 2 * reach) / MOST_POINTS)
+    reach = 8.5 * width + window / 2  # a kernel counts as 0 beyond it
+    # With ten points per bandwidth linear interpolation errs by 1/800. Tables have 2^14 at most.
+    step = max(width / 10, (np.ptp(values) + 2 * reach) / 2**14)
     margin = int(np.ceil(reach / step)) + 1
     low = values.min() - margin * step
     part, left = np.modf((values - low) / step)
