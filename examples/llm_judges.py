@@ -80,8 +80,9 @@ agreement(votes, "ordinal", draws=100)
 # answers, the estimate would be wrong.
 
 draw = unlabelled.ask(50, "share", random_state=0)
-people = {i: truth[i] for i in draw["object"]}
-pass_rate = unlabelled.estimate("pass", people, chance=draw)
+people = draw.to_frame()
+people["label"] = [truth[i] for i in draw["object"]]  # by people, in a column of the table
+pass_rate = unlabelled.estimate("pass", people)
 print(pass_rate)
 
 # %% The jury alone would have reported its own pass rate, without an interval. `worth` says how
@@ -109,7 +110,7 @@ print(
 
 consensus = ec3learn.solve(votes, known=people)
 print(*consensus.notes, sep="\n")
-rest = np.setdiff1d(np.arange(n), list(people))
+rest = np.setdiff1d(np.arange(n), people["object"])
 right_there = np.mean(consensus.labels()[rest] == truth[rest])
 print("mean confidence", consensus.confidence[rest].mean().round(3), " right", right_there.round(3))
 
@@ -120,7 +121,7 @@ print("mean confidence", consensus.confidence[rest].mean().round(3), " right", r
 # How often a judge is right, with an interval; a score in the middle counts half for each class. 50
 # labels do not tell the better of two similar judges.
 
-unlabelled.estimate("pass", people, chance=draw, voters=True)
+unlabelled.estimate("pass", people, voters=True)
 
 # %%
 # Without labels, the answer shows which way each judge leans, and by how much:
@@ -148,7 +149,8 @@ consensus.ask(10)
 # difference of a few points you need 200 labels or more.
 
 many = unlabelled.ask(200, "share", random_state=1)
-by_200 = unlabelled.estimate("pass", {i: truth[i] for i in many["object"]}, chance=many)
+by_people = many.to_frame().assign(label=[truth[i] for i in many["object"]])
+by_200 = unlabelled.estimate("pass", by_people)
 bars = {name: float(np.mean(own > 3)) for name, own in scores.items()}
 bars |= {
     "majority vote": np.mean(MajorityVote().solve(votes).labels() == "pass"),

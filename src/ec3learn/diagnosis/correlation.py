@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -67,31 +67,27 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     chosen, counts = sample_rows(votes.counts, SAMPLE)
     rows = whole_votes(only_rows(replace(unweighted(votes), prior=None), chosen))
     rows = _in_order(replace(rows, counts=counts))
-    rows = replace(rows, sample_weight=rows.counts)
     if not entries(rows).nnz:
         return 0.0  # all votes are tied
     rng, voters = np.random.default_rng(0), erring_voters(votes)
-    shuffled = [rng.permutation(voters) for _ in range(N_SPLITS)]
-    splits = [np.array_split(order, 2) for order in shuffled]
-    seen, by_chance = (
-        _correlation_of_halves(table, splits) for table in (rows, _independent(rows, rng))
-    )
-    return max(seen - max(by_chance, 0.0), -1.0)
+    halves = [np.array_split(rng.permutation(voters), 2) for _ in range(N_SPLITS)]
+    by_chance = _correlation_of_halves(_independent(rows, rng), halves)
+    return max(_correlation_of_halves(rows, halves) - max(by_chance, 0.0), -1.0)
 
 
 def _by_labels(votes: Votes, known: Any) -> float:
-    codes = (
-        known.codes
-        if isinstance(known, Labels)
-        else known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-    )
+    if isinstance(known, Labels):
+        codes = known.codes
+    else:
+        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
     n_labels = count_labels(votes, codes)
     if n_labels < LEAST_LABELS:
         remedy = f"Leave {arg('known')} out to measure without labels."
         must = f"must have at least {LEAST_LABELS} labels"
         raise InputError("known", must, got=n_labels, remedy=remedy)
     labelled, row_codes = labelled_rows(oriented(counted_votes(votes), codes), codes)
-    return _excess(_Cast.of(hardened(labelled)), np.eye(votes.n_classes)[row_codes])
+    answer = np.eye(votes.n_classes)[row_codes]
+    return _excess(*votes_cast(hardened(labelled)), labelled.counts, answer)
 
 
 def count_labels(votes: Votes, codes: Array) -> int:
@@ -170,7 +166,7 @@ def _independent(votes: Votes, rng: np.random.Generator) -> Votes:
     They are drawn from what Dawid-Skene finds: a class for each object, and for each vote an answer
     given that class. A row is drawn as often as it counts, but there are at most `SAMPLE` objects.
     """
-    groups, models = membership(votes), votes.models
+    groups, offsets = membership(votes), votes.models.offsets
     start, _, _ = mean_votes(votes, groups, votes.weights, None)
     fit = SubtypeModel(votes, groups).fit(start, 1e-3, 50)
     total = float(votes.counts.sum())
@@ -179,32 +175,35 @@ def _independent(votes: Votes, rng: np.random.Generator) -> Votes:
     ends = np.cumsum(normalised(fit.proba[objects]), axis=1)
     truth = (rng.random((n, 1)) > ends[:, :-1]).sum(axis=1)
     row, group = entries(votes)[objects].tocoo().coords
-    first, last = (models.offsets[models.group_model[group] + one] for one in (0, 1))
-    drawn, chance = np.empty_like(group), rng.random(len(group))
-    for k, shares in enumerate(np.exp(fit.evidence).T):
-        ends = np.concatenate([[0.0], np.cumsum(shares)])
+    # An answer is drawn where a number falls among the sums of the voter's shares given the class.
+    shares = np.exp(fit.evidence)
+    ends = np.vstack([np.zeros(shares.shape[1]), np.cumsum(shares, axis=0)])
+    begin, end = (offsets[votes.models.group_model[group] + one] for one in (0, 1))
+    low, high = ends[begin, truth[row]], ends[end, truth[row]]
+    place, drawn = low + rng.random(len(row)) * (high - low), np.empty_like(group)
+    for k in range(shares.shape[1]):
         of_class = truth[row] == k
-        begin, end = first[of_class], last[of_class]  # of the voter's answers
-        place = ends[begin] + chance[of_class] * (ends[end] - ends[begin])
-        answer = np.searchsorted(ends, place, side="right") - 1
-        drawn[of_class] = np.clip(answer, begin, end - 1)
-    stores = Stores(sparse=entries_of_votes(row, drawn, (n, models.n_groups)))
-    alike = only_rows(votes, objects)
-    return replace(alike, stores=stores, sample_weight=None, counts=np.ones(n))
+        drawn[of_class] = np.searchsorted(ends[:, k], place[of_class], side="right") - 1
+    drawn = np.clip(drawn, begin, end - 1)
+    stores = Stores(sparse=entries_of_votes(row, drawn, (n, votes.models.n_groups)))
+    return replace(only_rows(votes, objects), stores=stores, sample_weight=None, counts=np.ones(n))
 
 
-def _correlation_of_halves(rows: Votes, splits: Sequence[Sequence[Array]]) -> float:
+def _correlation_of_halves(votes: Votes, splits: Sequence[Sequence[Array]]) -> float:
     """The correlation of errors within each half of the voters, by the answer of the other half, over some splits."""
-    cast, found = _Cast.of(rows), []
+    rows, voters, cast = votes_cast(votes)
+    measured = []
     for halves in splits:
         for half, other in (halves, halves[::-1]):
-            weights = np.isin(np.arange(len(rows.models)), other) * rows.weights
-            part = replace(rows, weights=weights)
+            weights = np.isin(np.arange(len(votes.models)), other) * votes.weights
+            part = replace(votes, weights=weights)
             groups = membership(part)
             start, _, _ = mean_votes(part, groups, weights, None)
             answer = ConfusionModel(part, groups).fit(start, 1e-3, 50).proba
-            found.append(_excess(cast.of_voters(half), answer))
-    return float(np.mean(found))
+            of_half = np.isin(voters, half)
+            ours = rows[of_half], voters[of_half], cast[of_half]
+            measured.append(_excess(*ours, votes.counts, answer))
+    return float(np.mean(measured))
 
 
 def effective_voters(votes: Votes, correlation: float | None = None) -> float:
@@ -246,24 +245,7 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     return n / (1 + (n - 1) * min(max(correlation, 0.0), 1.0))
 
 
-class _Cast(NamedTuple):
-    """Votes one by one: the row, the voter and what it gives to each class; and how often each row counts."""
-
-    rows: Array
-    voters: Array
-    said: Array
-    counts: Array
-
-    @classmethod
-    def of(cls, votes: Votes) -> _Cast:
-        return cls(*votes_cast(votes), votes.counts)
-
-    def of_voters(self, voters: Array) -> _Cast:
-        own = np.isin(self.voters, voters)
-        return _Cast(self.rows[own], self.voters[own], self.said[own], self.counts)
-
-
-def _excess(votes: _Cast, proba: Array) -> float:
+def _excess(rows: Array, voters: Array, cast: Array, counts: Array, proba: Array) -> float:
     """The mean correlation of residuals given an answer, less what the uncertainty of that answer explains.
 
     The residual of voter j on object i is e_ij = y_ij - sum_k z_ik mu_jk, with y the vote over
@@ -271,51 +253,50 @@ def _excess(votes: _Cast, proba: Array) -> float:
     to those of all voters by a pseudo-vote: otherwise the residuals of a voter with one vote per
     class are all 0. Sums over pairs follow from sums over objects: sum_{j != h} e_j e_h = (sum_j
     e_j)^2 - sum_j e_j^2.
+
+    Votes come one by one: the row, the voter and what it gives to each class; and how often each
+    row counts.
     """
-    rows, voters, said, counts = votes
-    n_classes, weight = said.shape[1], counts[rows]
-    by_row, by_voter = (
-        _sums_over(key, n) for key, n in ((rows, len(counts)), (voters, voters.max(initial=-1) + 1))
-    )
-    mass = weight[:, None] * proba[rows]
-    mean = np.stack(
-        [by_voter @ (mass[:, k, None] * said) for k in range(n_classes)], axis=1
-    )  # mu: voters x classes x answers
-    total = by_voter @ mass
-    pooled = mean.sum(axis=0) / np.maximum(total.sum(axis=0), 1e-12)[:, None]
-    mean = (mean + PSEUDO_VOTES * pooled) / (total + PSEUDO_VOTES)[:, :, None]
+    n_classes, weight = cast.shape[1], counts[rows]
+    by_row = _sums_over(rows, len(counts))
+    by_voter = _sums_over(voters, voters.max(initial=-1) + 1)
+    n_votes = by_row @ np.ones(len(rows))
+    pairs = float(counts @ (n_votes * (n_votes - 1)))
+    mean = _mean_votes(
+        by_voter, weight[:, None] * proba[rows], cast
+    )  # mu: voters, classes, answers
     # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that
     # out (least squares).
-    n_votes = by_row @ np.ones(len(rows))
-    mixed = normalised(
-        proba.T @ ((counts * (n_votes > 0))[:, None] * proba) + 1e-6 * np.eye(n_classes)
-    )
-    if np.linalg.norm(mixed, -2) < 1e-4:  # the least singular value; 1 for a sure answer
-        return 0.0  # the answer is the same for all objects
+    shares = (counts * (n_votes > 0))[:, None] * proba
+    mixed = normalised(proba.T @ shares + 1e-6 * np.eye(n_classes))
+    # The least singular value is 1 for a sure answer, 0 for one that is the same for all objects.
+    if pairs <= 0 or np.linalg.norm(mixed, -2) < 1e-4:
+        return 0.0
     mean = np.einsum("kl,jlc->jkc", np.linalg.inv(mixed), mean)
-    expected = np.zeros_like(said)
-    for k in range(n_classes):
-        expected += proba[rows, k, None] * mean[voters, k]
-    residual = said - expected
-    size, cast = by_voter @ (weight * (residual**2).sum(axis=1)), by_voter @ weight
-    typical = float(size.sum()) / max(float(cast.sum()), 1e-300)
+    expected = sum(proba[rows, k, None] * mean[voters, k] for k in range(n_classes))
+    residual = cast - expected
+    size, n_cast = by_voter @ (weight * (residual**2).sum(axis=1)), by_voter @ weight
+    typical = float(size.sum()) / max(float(n_cast.sum()), 1e-300)
     if typical < 1e-18:
         return 0.0  # nobody ever errs
-    scale = np.sqrt((size + PSEUDO_VOTES * typical) / (cast + PSEUDO_VOTES))[voters][:, None]
+    scale = np.sqrt((size + PSEUDO_VOTES * typical) / (n_cast + PSEUDO_VOTES))[voters][:, None]
 
     def products(values: Array) -> Array:
         """For each object the sum of products of two voters' values."""
         return np.asarray(((by_row @ values) ** 2).sum(axis=1) - by_row @ (values**2).sum(axis=1))
 
-    found = products(residual / scale)
+    excess = products(residual / scale)
     for k in range(n_classes):
-        found -= proba[:, k] * products((mean[voters, k] - expected) / scale)
-    pairs = float(counts @ (n_votes * (n_votes - 1)))
-    if pairs <= 0:
-        return 0.0
-    return min(
-        max(float(counts @ found) / pairs, -1.0), 1.0
-    )  # answers on few objects may tell the classes hardly apart
+        excess -= proba[:, k] * products((mean[voters, k] - expected) / scale)
+    return float(np.clip(counts @ excess / pairs, -1.0, 1.0))  # few objects hardly show classes
+
+
+def _mean_votes(by_voter: sparse.csc_array, mass: Array, cast: Array) -> Array:
+    """The mean vote of each voter on each class, drawn to that of all voters by a pseudo-vote."""
+    sums = np.stack([by_voter @ (mass[:, [k]] * cast) for k in range(mass.shape[1])], axis=1)
+    total = by_voter @ mass
+    pooled = sums.sum(axis=0) / np.maximum(total.sum(axis=0), 1e-12)[:, None]
+    return (sums + PSEUDO_VOTES * pooled) / (total + PSEUDO_VOTES)[:, :, None]
 
 
 def _sums_over(key: Array, n: int) -> sparse.csc_array:
