@@ -1403,9 +1403,6 @@ def test_a_table_without_the_columns_of_the_model_is_refused():
         extend(pl.DataFrame({"other": [1]}), model)
 
 
-# ---- columns that are no votes -------------------------------------------------------------------
-
-
 # ---- other names in a connection, and our own ----------------------------------------------------
 
 

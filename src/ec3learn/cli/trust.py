@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -183,4 +184,6 @@ def estimate(votes: str, label: str | None, each_voter: bool, json: bool, **opti
         by_text = {str(plain): plain for plain in consensus.classes.tolist()}
         wanted = None if label is None else by_text.get(label, label)
         estimated = consensus.estimate(wanted, truth, voters=each_voter)
+    if json and estimated.note:
+        warnings.warn(estimated.note, stacklevel=1)
     show(estimated, json)

@@ -166,8 +166,8 @@ def contested_objects(consensus: Solved, n: int = 15, *, ax: Axes | None = None)
     places = np.arange(len(rows))
     label = np.array([row["confidence"] for row in rows])
     runner_up = label - [row["margin"] for row in rows]
-    ax.barh(places - 0.2, label, 0.4, color=_shade(0.2), label="label")
-    ax.barh(
+    above = ax.barh(places - 0.2, label, 0.4, color=_shade(0.2), label="label")
+    below = ax.barh(
         places + 0.2,
         runner_up,
         0.4,
@@ -180,20 +180,16 @@ def contested_objects(consensus: Solved, n: int = 15, *, ax: Axes | None = None)
     ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
     _labelled(ax, "The most contested objects", "probability", "object")
     _name_ticks(ax, [row["object"] for row in rows], "y")
-    ends = [
-        (place - 0.2, end, row["label"])
-        for place, end, row in zip(places, label, rows, strict=True)
-    ]
-    ends += [
-        (place + 0.2, end, row["runner_up"])
-        for place, end, row in zip(places, runner_up, rows, strict=True)
-    ]
-    ends = [(place, end, _text(name)) for place, end, name in ends if name is not None]
-    if len(rows) * 1.6 * LABEL_INCHES > _room(ax, "y"):
-        ends = []  # no room for names
-    _name_ends(ax, ends, float(label.max()) if rows else 1.0)
     if rows:
         _legend_above(ax)
+    if rows and len(rows) * 1.6 * LABEL_INCHES <= _room(ax, "y"):
+        longest = 0
+        for bars, key in ((above, "label"), (below, "runner_up")):
+            names = ["" if row[key] is None else _text(row[key]) for row in rows]
+            ax.bar_label(bars, names, padding=3, fontsize=7)
+            longest = max(longest, *map(len, names))
+        room = 1 - LETTER_INCHES * (longest + 2) / _room(ax, "x")
+        ax.set_xlim(0, label.max() / max(room, 0.4))
     return ax
 
 
@@ -308,22 +304,6 @@ def _legend_beside(ax: Axes, title: str | None = None) -> None:
 def _legend_inches(names: Iterable[str]) -> float:
     """How wide a legend beside the axes is, at most."""
     return 0.8 + LETTER_INCHES * max(map(len, names))
-
-
-def _name_ends(ax: Axes, ends: Sequence[tuple[float, float, str]], longest: float) -> None:
-    """Write names, (place, end of the bar, name), behind bars, and make room for them."""
-    width, limit = _room(ax, "x"), 1.02 * longest
-    for place, end, name in ends:
-        ax.annotate(
-            name,
-            (end, place),
-            xytext=(3, -0.5),
-            textcoords="offset points",
-            va="center",
-            fontsize=7,
-        )
-        limit = max(limit, end / max(1 - LETTER_INCHES * (len(name) + 2) / width, 0.4))
-    ax.set_xlim(0, limit)
 
 
 def _shade(place: float) -> Any:
