@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from .._checks import InputError, require_choice, require_integer, require_seed
 from .._table import Table
@@ -72,8 +73,8 @@ def agreement(
     """
     _check(votes, level, draws, random_state)
     votes = counted_votes(votes)
-    voters, labels = _comparable_voters(votes)
-    places = _places(votes.models[voters[0]], level)
+    voters = _comparable_voters(votes)
+    labels, places = votes.models[voters[0]].labels, _places(votes.models[voters[0]], level)
     tallies, row = np.unique(_tallies(votes, voters, len(labels)), axis=0, return_inverse=True)
     weight = np.bincount(row.ravel(), weights=votes.counts, minlength=len(tallies))
     typical = max(float(weight @ tallies.sum(axis=1)) / max(float(weight.sum()), 1e-300), 2.0)
@@ -88,9 +89,9 @@ def agreement(
         fleiss = (alike - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
         return [_alpha(tallies * ~np.isnan(places), weight, places, level), fleiss, alike]
 
-    limits = _limits(measured, weight, added, draws, random_state)
-    rows = zip(MEASURES, measured(weight), *limits, strict=True)
-    return Table.of(("measure", "value", "low", "high"), list(rows))
+    numbers = _with_limits(measured, weight, added, draws, random_state)
+    rows = [(name, *row) for name, row in zip(MEASURES, numbers, strict=True)]
+    return Table.of(("measure", "value", "low", "high"), rows)
 
 
 def kappas(
@@ -126,23 +127,25 @@ def kappas(
     """
     _check(votes, level, draws, random_state)
     votes = counted_votes(hardened(votes))
-    voters, labels = _comparable_voters(votes)
+    voters = _comparable_voters(votes)
     places = _places(votes.models[voters[0]], level)
     chosen = np.flatnonzero(~np.isnan(places))
     apart = None if level == "nominal" else _squares(places[chosen])
+    size, offsets = len(chosen), votes.models.offsets
     if known is None:
         voters = sorted(sorted(voters, key=lambda m: -votes_per_model(votes)[m])[:MOST_COMPARED])
     else:
-        votes, codes = _on_known(votes, known, labels)
-    matrix, offsets = entries(votes).tocsc(), votes.models.offsets
+        votes, codes = _on_known(votes, known, votes.models[voters[0]].labels.tolist())
+    matrix = entries(votes).tocsc()
     said = {m: matrix[:, offsets[m] : offsets[m + 1]].tocsr()[:, chosen] for m in voters}
     if known is None:
-        pairs = [(m, other) for i, m in enumerate(voters) for other in voters[i + 1 :]]
-        others = [(votes.models[other].name, said[other].toarray()) for _, other in pairs]
+        pairs = [
+            (m, votes.models[other].name, said[other].toarray())
+            for i, m in enumerate(voters)
+            for other in voters[i + 1 :]
+        ]
     else:
-        pairs = [(m, m) for m in voters]
-        others = [(KNOWN, np.eye(votes.n_classes)[codes])] * len(pairs)
-    size = len(chosen)
+        pairs = [(m, KNOWN, np.eye(votes.n_classes)[codes]) for m in voters]
     same = np.eye(size).ravel()
     added = same / size + (1 - same) / max(size * (size - 1), 1)
 
@@ -150,15 +153,12 @@ def kappas(
         return [cohen_kappa(counts.reshape(size, size), apart)]
 
     rows = []
-    for (m, _), (other, answers) in zip(pairs, others, strict=True):
+    for m, other, answers in pairs:
         counts = (said[m].T @ (votes.counts[:, None] * answers)).ravel()
         if counts.sum() >= 1:
-            (value,), (low, high) = (
-                measured(counts),
-                _limits(measured, counts, added, draws, random_state),
-            )
+            ((value, low, high),) = _with_limits(measured, counts, added, draws, random_state)
             kappa = None if np.isnan(value) else value
-            rows.append([votes.models[m].name, other, round(counts.sum()), kappa, *low, *high])
+            rows.append((votes.models[m].name, other, round(counts.sum()), kappa, low, high))
     return Table.of(("voter", "other", "objects", "kappa", "low", "high"), rows)
 
 
@@ -178,76 +178,70 @@ def _on_known(votes: Votes, known: Any, labels: list[Any]) -> tuple[Votes, Array
     return labelled_rows(votes, codes)
 
 
-def _limits(
+def _with_limits(
     measured: Callable[[Array], list[float]],
     weight: Array,
     added: Array,
     draws: int,
     random_state: Any,
-) -> tuple[list[float | None], list[float | None]]:
-    """The low and high ends of the 95 % intervals of some measures; `added` are the two objects more."""
+) -> list[tuple[float, float | None, float | None]]:
+    """Each measure with the ends of its 95 % interval; `added` are the two objects more."""
     values = measured(weight)
     if not draws:
-        return [None] * len(values), [None] * len(values)
+        return [(value, None, None) for value in values]
     rng, weight = np.random.default_rng(random_state), weight + added
     total, shares = round(float(weight.sum())), weight / weight.sum()
-    drawn = [measured(rng.multinomial(total, shares).astype(float)) for _ in range(draws)]
-    low, high = [], []
-    for value, middle, spread in zip(values, measured(weight), _spread(drawn), strict=True):
-        low.append(None if np.isnan(value) else min(middle - Z95 * spread, value))
-        high.append(None if np.isnan(value) else min(max(middle + Z95 * spread, value), 1.0))
-    return low, high
-
-
-def _spread(drawn: list[list[float]]) -> list[float]:
-    """The standard deviation of each measure over draws, without those in which it does not exist."""
-    columns = [column[~np.isnan(column)] for column in np.array(drawn).T]
-    return [float(column.std()) if len(column) else 0.0 for column in columns]
+    drawn = np.array([measured(rng.multinomial(total, shares) * 1.0) for _ in range(draws)])
+    rows: list[tuple[float, float | None, float | None]] = []
+    for value, middle, column in zip(values, measured(weight), drawn.T, strict=True):
+        exists = column[~np.isnan(column)]
+        half = Z95 * float(exists.std()) if len(exists) else 0.0
+        low, high = min(middle - half, value), min(max(middle + half, value), 1.0)
+        rows.append((value, None, None) if np.isnan(value) else (value, low, high))
+    return rows
 
 
 # ---- from counts ---------------------------------------------------------------------------------
 
 
-def _comparable_voters(votes: Votes) -> tuple[list[int], list[Any]]:
-    """The voters and the answers that they all can give."""
-    voters = [m for m, model in enumerate(votes.models) if model.is_voter]
-    labels = votes.models[voters[0]].labels.tolist() if voters else []
+def _comparable_voters(votes: Votes) -> list[int]:
+    """The voters, who must all choose from the same answers."""
+    voters = np.flatnonzero(votes.models.is_voter).tolist()
     for m in voters:
-        if votes.models[m].labels.tolist() != labels:
+        if votes.models[m].labels.tolist() != votes.models[voters[0]].labels.tolist():
             raise InputError(
                 "votes",
                 "must be of voters with the same answers",
                 came=f"other ones of {votes.models[m].name!r}",
                 remedy="Use as_class_votes(votes), or leave the others out with votes.drop.",
             )
-    return voters, labels
+    return voters
 
 
 def _tallies(votes: Votes, voters: list[int], n_labels: int) -> Array:
     """How many votes each answer got in each distinct row, n_ic."""
-    matrix, counts = entries(whole_votes(votes)).tocoo(), np.zeros((votes.n_rows, n_labels))
-    row, group = matrix.coords
-    model = votes.models.group_model[group]
-    of_voter = np.isin(model, voters)
-    answer = group - votes.models.offsets[model]
-    np.add.at(counts, (row[of_voter], answer[of_voter]), 1.0)
-    return counts
+    matrix, models = entries(whole_votes(votes)), votes.models
+    groups = np.concatenate([np.arange(*models.offsets[m : m + 2]) for m in voters])
+    answers = groups - models.offsets[models.group_model[groups]]
+    of_answer = sparse.csr_array(
+        (np.ones(len(groups)), (groups, answers)), shape=(models.n_groups, n_labels)
+    )
+    return np.asarray((matrix @ of_answer).toarray())
 
 
 def _places(model: BaseModel, level: str) -> Array:
     """Where the answers lie, for their distances; NaN where an answer of a scale has no place on it."""
-    n_labels = len(model.labels)
-    placed = np.ones(n_labels, dtype=bool)
+    numbers = np.arange(len(model.labels), dtype=np.float64)
     if model.positions is not None and level != "nominal":
-        placed = ~np.isnan(model.positions)
+        numbers[np.isnan(model.positions)] = np.nan
     if level != "interval":
-        return np.where(placed, np.arange(n_labels), np.nan)
+        return numbers
+    placed = ~np.isnan(numbers)
     if not all(kind_of(label) == "int" for label in model.labels[placed].tolist()):
         must = "must be 'nominal' or 'ordinal' for answers that are not numbers"
         raise InputError("level", must, got=level)
-    places = np.full(n_labels, np.nan)
-    places[placed] = model.labels[placed]
-    return places
+    numbers[placed] = model.labels[placed]
+    return numbers
 
 
 def _squares(places: Array) -> Array:
