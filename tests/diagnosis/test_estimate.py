@@ -57,14 +57,6 @@ def test_labels_that_are_all_alike_do_not_make_it_certain():
     assert (found.low, found.high) == pytest.approx(wilson_interval(30, 30))
 
 
-def test_useless_answers_leave_the_labels_alone():
-    rng = np.random.default_rng(0)
-    y = (rng.random(200) < 0.4).astype(float)
-    found = prediction_powered(y, np.full(200, 0.5), np.full(5000, 0.5), np.ones(5000))
-    assert found.value == pytest.approx(y.mean())
-    assert found.worth == pytest.approx(200)
-
-
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
     consensus, truth = jury()
     answers = consensus.labels()
@@ -190,14 +182,6 @@ def test_a_voter_is_judged_only_where_it_voted():
     ]
 
 
-def test_answers_make_labels_worth_more():
-    consensus, truth = jury()
-    table = consensus.estimate(1, known={i: int(truth[i]) for i in range(200)})
-    assert table["labels"] == [200, 200]
-    assert table["worth"][0] > 300
-    assert table["high"][0] - table["low"][0] < table["plain_high"][0] - table["plain_low"][0]
-
-
 @pytest.mark.parametrize(
     ("label", "known", "message"),
     [
@@ -254,14 +238,6 @@ def test_known_labels_show_which_class_is_wrong_more_often():
     assert after["gain"][0] > 0.5
 
 
-def test_of_objects_that_are_alike_one_is_asked_about_first():
-    votes = Votes.from_labels(
-        {"a": [0] * 30 + [1, 0, 1], "b": [1] * 30 + [0, 0, 1], "c": [None] * 30 + [1, 0, 1]}
-    )
-    consensus = SoftVote().solve(votes)  # 30 objects are tied, and one has two votes of three
-    assert 30 in consensus.ask(6)["object"]
-
-
 def test_objects_with_few_votes_are_asked_about_first_where_a_vote_is_wanted():
     votes = Votes.from_labels({"a": [0, 0], "b": [1, 1], "c": [None, 0], "d": [None, 1]})
     consensus = SoftVote().solve(votes)
@@ -274,7 +250,7 @@ def test_known_labels_are_not_asked_for_again():
     assert set(SoftVote().solve(votes, known={0: 0}).ask(10)["object"]) == {1, 2, 3}
 
 
-@pytest.mark.parametrize("goal", ["label", "vote", "share"])
+@pytest.mark.parametrize("goal", ["label", "share"])
 def test_more_objects_than_there_are_cannot_be_asked_about(goal):
     votes = Votes.from_labels({"a": [0, 0, 1], "b": [1, 0, 1]})
     assert sorted(SoftVote().solve(votes).ask(10, goal, random_state=0)["object"]) == [0, 1, 2]

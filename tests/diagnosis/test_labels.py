@@ -134,13 +134,6 @@ def test_voters_are_judged_by_the_chances_of_labels():
     assert np.mean(draws, axis=0) == pytest.approx(true, abs=0.015)
 
 
-def test_a_label_is_counted_once_however_often_it_is_passed():
-    drawn = filled(ANSWER.ask(100, "share", random_state=0), TRUTH).to_frame()
-    asked = filled(ANSWER.ask(50), TRUTH).to_frame()
-    again = pd.concat([asked, drawn, drawn])
-    assert ANSWER.score(again) == ANSWER.score(drawn)
-
-
 def test_a_draw_after_labels_has_those_that_were_known_already():
     known = {i: int(TRUTH[i]) for i in range(400)}
     drawn = MajorityVote().solve(VOTES, known).ask(100, "share", random_state=0)

@@ -124,13 +124,13 @@ def test_with_50_labels_a_better_method_is_hardly_ever_called_worse():
         MajorityVote().solve(votes).labels() == truth
     )
     rng, found = np.random.default_rng(0), []
-    for _ in range(200):
+    for _ in range(100):
         some = rng.choice(400, 50, replace=False)
         found.append(judge(consensus, (some, truth[some])).difference)
     assert gap > 0.02
-    assert sum(difference.second > difference.first for difference in found) > 20  # by chance
+    assert sum(difference.second > difference.first for difference in found) > 10  # by chance
     assert (
-        sum(d.second > d.first and not d.inconclusive for d in found) <= 10
+        sum(d.second > d.first and not d.inconclusive for d in found) <= 5
     )  # the level of the test, 5 %
 
 

@@ -11,7 +11,6 @@ from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, SoftVote, Votes, 
 from ec3learn.answer.notes import (
     BIAS,
     COLLAPSE,
-    CONSTANT,
     DECIDED_ALONE,
     NOT_CONVERGED,
     ONE_CLASS,
@@ -102,13 +101,6 @@ def test_votes_that_tell_nothing_and_bias_are_noted():
     assert any(note.kind == BIAS for note in notes)
 
 
-def test_a_note_is_read_as_it_is_shown():
-    (note,) = (note for note in EC3().solve(judges()).notes if note.kind == BIAS)
-    assert note.text == str(note)
-    assert note.text.endswith("compare with method='dawid-skene' or towards='dawid-skene'.")
-    assert repr(note) == f"Note(kind='bias', text={note.text!r})"
-
-
 def test_a_summary_and_a_score_show_themselves_in_words():
     consensus = MajorityVote().solve(Votes.from_labels(SAID))
     summary = consensus.summary(truth=[0, 0, 1, 0])
@@ -123,17 +115,6 @@ def test_the_notes_of_a_consensus_are_those_of_its_summary(method):
     consensus = method.solve(judges())
     assert consensus.notes == summarise(consensus).notes
     assert any(note.kind == BIAS for note in consensus.notes) != isinstance(method, DawidSkene)
-
-
-def test_notes_are_diagnosed_once_and_only_if_asked_for(monkeypatch):
-    calls = []
-    monkeypatch.setattr("ec3learn.diagnosis.warnings.bias_of", calls.append)
-    consensus = MajorityVote().solve(judges())
-    assert not calls
-    assert consensus.notes is consensus.notes
-    consensus.summary()
-    consensus._repr_html_()
-    assert calls == [consensus.solution]
 
 
 def test_notes_survive_saving_and_pickling_and_need_no_votes_then(tmp_path):
@@ -155,11 +136,6 @@ def test_new_objects_are_diagnosed_by_their_own_votes():
 
 def test_a_method_that_allows_for_bias_has_no_such_note():
     assert not any(note.kind == BIAS for note in summarise(DawidSkene().solve(judges())).notes)
-
-
-def test_good_votes_have_no_notes():
-    votes = Votes.from_labels({name: ["a", "b"] * 50 for name in ("svm", "knn", "tree")})
-    assert summarise(EC3().solve(votes)).notes == ()
 
 
 def test_fast_leaves_out_what_takes_long():
@@ -197,18 +173,6 @@ def test_overconfidence_on_known_labels_is_noted():
     assert "mean confidence is 1.000, but only 50.0 % are correct." in str(summary)
 
 
-def test_overconfidence_on_labels_to_judge_by_is_noted():
-    truth = np.tile([0, 1], 30)
-    votes = Votes.from_labels(
-        {"a": np.zeros(60, dtype=int), "b": np.zeros(60, dtype=int)}, classes=[0, 1]
-    )
-    notes = MajorityVote().solve(votes).summary(truth=truth).notes
-    text = "The answer is overconfident: on the held-out labels the mean confidence is 1.000, but only 50.0 % are correct."
-    assert [str(note) for note in notes if note.kind == OVERCONFIDENT] == [text]
-    good = Votes.from_labels({"a": truth, "b": truth})
-    assert MajorityVote().solve(good).summary(truth=truth).notes == ()
-
-
 def test_a_collapsed_coin_is_noted_as_such_and_as_one_class():
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=600)
@@ -216,19 +180,6 @@ def test_a_collapsed_coin_is_noted_as_such_and_as_one_class():
     votes = Votes.from_labels(np.hstack([np.zeros((600, 9), dtype=int), honest]))
     notes = DawidSkene(one_coin=True, prior="uniform").solve(votes).summary(truth=truth).notes
     assert {COLLAPSE, ONE_CLASS, OVERCONFIDENT} <= {note.kind for note in notes}
-
-
-def test_many_notes_of_one_kind_are_one():
-    said = {f"good{m}": ["x", "y"] * 50 for m in range(15)} | {
-        f"same{m}": ["x"] * 100 for m in range(12)
-    }
-    notes = [
-        note
-        for note in summarise(MajorityVote().solve(Votes.from_labels(said))).notes
-        if note.kind == CONSTANT
-    ]
-    assert len(notes) == 1
-    assert "same9 ('x') and 2 more" in notes[0].text
 
 
 def test_solvers_that_stopped_early_are_noted():
@@ -273,11 +224,6 @@ def test_one_threshold_holds_for_the_summary_and_the_report(tmp_path):
     ).read_text("utf-8")
 
 
-def test_known_labels_are_no_close_calls():
-    consensus = EC3(known_weight=0.01).solve(Votes.from_labels(SAID), known={1: 0})
-    assert consensus.solution.expand(close_calls(consensus)).tolist()[1] is False
-
-
 def test_weights_that_are_counts_stay_and_others_add_up_to_the_objects():
     counts, shares = ([2, 1, 3, 1], [0.2, 0.1, 0.3, 0.4])
     one, other = (
@@ -313,11 +259,6 @@ def test_of_judges_who_score_it_is_the_answer_of_the_method_too():
         consensus.classes[consensus.solution.expand(found.classes)], alone.labels()
     )
     assert np.array_equal(consensus.solution.expand(found.proba), alone.proba)
-
-
-def test_ties_are_found():
-    consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 0, 1], "b": [0, 1, 1]}))
-    assert consensus.solution.expand(majority(consensus).tied).tolist() == [False, True, False]
 
 
 @pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")
