@@ -638,9 +638,9 @@ def test_the_repr_says_method_models_and_confidence(w8, consensus):
     assert "Consensus(EC3 of" in repr(EC3(balanced=False).solve(w8))
 
 
-def test_html_shows_classes_voters_and_contested_objects(consensus):
+def test_html_shows_the_summary(consensus):
     html = consensus._repr_html_()
-    for part in ("Most contested", "<th>mass</th>", "<td>c2</td>", "mean confidence"):
+    for part in ("mean confidence", "Contested: ", "c2"):
         assert part in html
 
 

@@ -15,7 +15,6 @@ from .. import diagnosis
 from .._checks import require_choice
 from .._table import Table
 from .._typing import Array
-from ..algebra.linear import normalised
 from ..answer.extension import extended
 from ..answer.notes import Note
 from ..answer.solution import Solution, mass_classes
@@ -320,37 +319,10 @@ class Consensus:
         return f"Consensus({self.solution.description})"
 
     def _repr_html_(self) -> str:
-        solution = self.solution
-        parts = [f"<p><b>Consensus</b>: {escape(self.solution.description)}</p>"]
-        judged = solution.votes is not None and solution.has_objects
-        parts += [f"<p>{escape(line)}</p>" for line in (self._facts.lines[1:] if judged else ())]
-        parts += [
-            f"<p>Note: {escape(str(note))}</p>"
-            for note in (self._facts.further_notes if judged else self.notes)
-        ]
-        if solution.has_objects:
-            counts = np.bincount(
-                solution.row_classes, weights=solution.row_counts, minlength=len(self.classes)
-            )
-            shares, mass = (
-                normalised(counts.astype(np.float64)).tolist(),
-                normalised(solution.mass).tolist(),
-            )
-            parts.append(
-                Table(
-                    {"class": [plain(z) for z in self.classes], "share": shares, "mass": mass}
-                )._repr_html_()
-            )
-        if solution.votes is not None or solution.stored_voters is not None:
-            parts.append(self.voters()._repr_html_())
-        if judged:
-            parts.append(f"<p>Most contested</p>{self.contested(5)._repr_html_()}")
-        return "".join(parts)
-
-    @cached_property
-    def _facts(self) -> Summary:
-        """The summary for the notebook view, which may be shown many times."""
-        return self.summary()
+        judged = self.solution.votes is not None and self.solution.has_objects
+        text = str(self.summary()) if judged else "\n".join(map(str, self.notes))
+        head = f"<p><b>Consensus</b>: {escape(self.solution.description)}</p>"
+        return f"{head}<pre>{escape(text)}</pre>"
 
 
 def changed(consensus: Consensus, **fields: Any) -> Consensus:

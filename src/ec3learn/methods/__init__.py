@@ -4,10 +4,10 @@ from functools import partial
 
 from .base import METHODS, Method, method_of, solve
 from .bgcm import BGCM
+from .bwa import BWA
 from .c3e import C3EKL, C3ESL
 from .comparison import compare
-from .crowds import BWA, EBCC
-from .dawid_skene import DawidSkene
+from .dawid_skene import EBCC, DawidSkene
 from .ec3.ec3 import EC3
 from .panel import Panel
 from .stacking import StackedVote

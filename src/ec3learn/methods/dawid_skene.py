@@ -1,6 +1,10 @@
-"""Dawid-Skene: each voter has its own way of being wrong, and the true classes are what explains all votes best.
+"""Dawid-Skene: each voter errs in a way of its own, and the true classes explain all votes best.
 
 `algebra.em` has the model and the steps of EM, `algebra.bayes` those with a prior for the voters.
+
+EBCC by Li, Rubinstein and Cohn (ICML 2019, "Exploiting worker correlation for label aggregation in
+crowdsourcing") is for voters who err together, because some objects are hard for all of them. Each
+class has a few subtypes of objects, and each voter a confusion matrix per subtype.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ from .base import Answer, Method
 NO_VOTE = "no vote and got the shares of the classes"
 FAR = 0.25  # the share of objects from which an answer is far from another
 NEARLY_ALL = 0.9
+BUDGET = 2e8  # memberships x classes x subtypes x rounds of EBCC
+LEAST_ROUNDS, MOST_ROUNDS = 30, 200
 
 
 @dataclass(eq=False, repr=False)
@@ -186,3 +192,87 @@ def collapse_notes(
             f"{text} Check some of them, or take {arg('method', 'dawid-skene')} or the default.",
         ),
     )
+
+
+# ---- EBCC ----------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class EBCC(Method):
+    """Combine voters by EBCC: Dawid-Skene with subtypes of objects, on which voters may err together.
+
+    Parameters
+    ----------
+    subtypes : int
+        The number of subtypes of each class; two (easy and hard objects) did as well as more on
+        real crowds.
+    prior : "diagonal" or "learned"
+        What is thought of a voter before it votes, as in `DawidSkene`; the paper has the diagonal
+        one.
+    class_votes : float
+        How many times the votes, counted by class, count as what is thought of the shares of the
+        classes beforehand. 1 as in the paper. Where voters are noisy, rare classes get more votes
+        than they have objects; a smaller number undoes that.
+    tol : float
+        Stop when the probabilities move by less on average.
+    max_iter : int or None
+        The most rounds; None takes 200, or fewer (at least 30) for large tables.
+
+    Examples
+    --------
+    >>> from ec3learn import EBCC, Votes
+    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 0]})
+    >>> EBCC().solve(votes).labels()
+    array([0, 0, 1, 1, 0])
+    """
+
+    title = "EBCC"
+    admits_prior = True
+    learns_voters = True
+    reads_grades = True
+
+    subtypes: int = 2
+    prior: Literal["diagonal", "learned"] = "diagonal"
+    class_votes: float = 1.0
+    tol: float = 1e-4
+    max_iter: int | None = None
+
+    def _check(self) -> None:
+        require_integer("subtypes", self.subtypes, 1)
+        require_choice("prior", self.prior, ("diagonal", "learned"))
+        require_number("class_votes", self.class_votes, least=0)
+        require_number("tol", self.tol, above=0)
+        if self.max_iter is not None:
+            require_integer("max_iter", self.max_iter, 1)
+
+    def _title(self, known: KnownLabels | None) -> str:
+        return "EBCC with learned priors" if self.prior == "learned" else self.title
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        groups = membership(votes)
+        model = SubtypeModel(
+            votes,
+            groups,
+            None if known is None else known.codes,
+            subtypes=self.subtypes,
+            pooled=self.prior == "learned",
+            class_votes=float(self.class_votes),
+        )
+        start, _, _ = mean_votes(votes, groups, votes.weights, known)
+        rounds = self.max_iter
+        if rounds is None:
+            size = (
+                max(float(groups.gather(np.ones(groups.n_groups)).sum()), 1.0)
+                * votes.n_classes
+                * self.subtypes
+            )
+            rounds = int(np.clip(BUDGET / size, LEAST_ROUNDS, MOST_ROUNDS))
+        fit = model.fit(start, self.tol, rounds)
+        return Answer(
+            fit.proba,
+            ~model.answered,
+            subtype_rule(model, fit),
+            n_iter=fit.n_iter,
+            converged=self.max_iter is None or fit.converged,
+            lacking=NO_VOTE,
+        )

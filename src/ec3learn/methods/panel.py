@@ -45,8 +45,7 @@ from ..votes import (
 )
 from .base import Answer, Method, method_of
 from .class_prior import require_class_prior, with_class_shares
-from .crowds import EBCC
-from .dawid_skene import DawidSkene
+from .dawid_skene import EBCC, DawidSkene
 from .ec3.ec3 import EC3
 from .regression import taught
 from .voting import NO_VOTE, WeightedVote, weighted_answer

@@ -1,29 +1,25 @@
-"""Two methods for crowds by Li, Rubinstein and Cohn (ICML 2019).
+"""BWA by Li, Rubinstein and Cohn (ICML 2019): voters who lie near the others weigh more.
 
-BWA: a weighted vote in which every voter has a precision per class, learned from how far it lies
-from the others. Class by class, one against the rest, with y_ij = 1 where voter j names the class:
+Every voter has a precision per class, learned from how far it lies from the others. Class by class,
+one against the rest, with y_ij = 1 where voter j names the class:
 
-    v_j = (a + N_j) / (b + sum_i (z_i - y_ij)^2)      z_i = (L mean(z) + sum_j v_j y_ij) / (L + sum_j v_j)
+    v_j = (a + N_j) / (b + sum_i (z_i - y_ij)^2)
+    z_i = (L mean(z) + sum_j v_j y_ij) / (L + sum_j v_j)
 
 N_j counts the votes of j. b = a 4 (1 - 1/K) sum_i W_i z_i (1 - z_i) / votes is taken at the mean
 vote, with W_i votes on i. The results of the classes are normalised. An object's own prior counts
 as some votes more. A soft vote counts by its shares, in the squares too.
-
-EBCC ("Exploiting worker correlation for label aggregation in crowdsourcing"): voters who err
-together, because some objects are hard for all of them. Every class has a few subtypes of objects,
-and every voter a confusion matrix per subtype; `algebra.bayes` has the formulas.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from .._checks import require_choice, require_integer, require_number
+from .._checks import require_integer, require_number
 from .._typing import Array
-from ..algebra.bayes import SubtypeModel, mean_moves
+from ..algebra.bayes import mean_moves
 from ..algebra.em import require_small
 from ..algebra.linear import normalised
 from ..algebra.membership import membership, scatter_to_votes, squares_of_votes
@@ -31,12 +27,7 @@ from ..answer.mixtures import PrecisionRule
 from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes, group_meaning
 from .base import Answer, Method
-from .dawid_skene import NO_VOTE as GOT_SHARES
-from .dawid_skene import subtype_rule
 from .voting import NO_VOTE
-
-BUDGET = 2e8  # memberships x classes x subtypes x rounds
-LEAST_ROUNDS, MOST_ROUNDS = 30, 200
 
 
 @dataclass(eq=False, repr=False)
@@ -96,7 +87,7 @@ class BWA(Method):
 
 
 class _Precisions:
-    """The steps for some votes, all classes at once; `speaking` are the groups of voters that take part."""
+    """The steps, all classes at once; `speaking` are the groups of voters that take part."""
 
     def __init__(self, votes: Votes, prior_votes: float, ballast: float) -> None:
         require_small(votes)
@@ -133,7 +124,7 @@ class _Precisions:
         )  # above 0 where all votes agree
 
     def rule(self, means: Array) -> PrecisionRule:
-        """The weighted means that follow from the precisions of the voters, given the means so far."""
+        """The weighted means by the precisions of the voters, given the means so far."""
         near, far = self.said * self._scatter(means), self._scatter(means**2)
         distance = self._of_voter(
             far - 2 * near + self.squares[self.speaking, None] * self.said
@@ -152,7 +143,7 @@ class _Precisions:
         )
 
     def _prior_precision(self, precision: Array) -> Array | None:
-        """The precision of the rows' own priors: that of a mean vote, times how many votes they are worth."""
+        """The precision of the rows' own priors: that of as many mean votes as they are worth."""
         if self.votes.prior is None:
             return None
         cast = self.n_votes[:, 0] * self.votes.weights
@@ -178,87 +169,3 @@ class _Precisions:
         sums = np.zeros((len(self.votes.models), per_group.shape[1]))
         np.add.at(sums, self.voter, per_group)
         return sums
-
-
-# ---- EBCC ----------------------------------------------------------------------------------------
-
-
-@dataclass(eq=False, repr=False)
-class EBCC(Method):
-    """Combine voters by EBCC: Dawid-Skene with subtypes of objects, on which voters may err together.
-
-    Parameters
-    ----------
-    subtypes : int
-        The number of subtypes of each class; two (easy and hard objects) did as well as more on
-        real crowds.
-    prior : "diagonal" or "learned"
-        What is thought of a voter before it votes, as in `DawidSkene`; the paper has the diagonal
-        one.
-    class_votes : float
-        How many times the votes, counted by class, count as what is thought of the shares of the
-        classes beforehand. 1 as in the paper. Where voters are noisy, rare classes get more votes
-        than they have objects; a smaller number undoes that.
-    tol : float
-        Stop when the probabilities move by less on average.
-    max_iter : int or None
-        The most rounds; None takes 200, or fewer (at least 30) for large tables.
-
-    Examples
-    --------
-    >>> from ec3learn import EBCC, Votes
-    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 0]})
-    >>> EBCC().solve(votes).labels()
-    array([0, 0, 1, 1, 0])
-    """
-
-    title = "EBCC"
-    admits_prior = True
-    learns_voters = True
-    reads_grades = True
-
-    subtypes: int = 2
-    prior: Literal["diagonal", "learned"] = "diagonal"
-    class_votes: float = 1.0
-    tol: float = 1e-4
-    max_iter: int | None = None
-
-    def _check(self) -> None:
-        require_integer("subtypes", self.subtypes, 1)
-        require_choice("prior", self.prior, ("diagonal", "learned"))
-        require_number("class_votes", self.class_votes, least=0)
-        require_number("tol", self.tol, above=0)
-        if self.max_iter is not None:
-            require_integer("max_iter", self.max_iter, 1)
-
-    def _title(self, known: KnownLabels | None) -> str:
-        return "EBCC with learned priors" if self.prior == "learned" else self.title
-
-    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        groups = membership(votes)
-        model = SubtypeModel(
-            votes,
-            groups,
-            None if known is None else known.codes,
-            subtypes=self.subtypes,
-            pooled=self.prior == "learned",
-            class_votes=float(self.class_votes),
-        )
-        start, _, _ = mean_votes(votes, groups, votes.weights, known)
-        rounds = self.max_iter
-        if rounds is None:
-            size = (
-                max(float(groups.gather(np.ones(groups.n_groups)).sum()), 1.0)
-                * votes.n_classes
-                * self.subtypes
-            )
-            rounds = int(np.clip(BUDGET / size, LEAST_ROUNDS, MOST_ROUNDS))
-        fit = model.fit(start, self.tol, rounds)
-        return Answer(
-            fit.proba,
-            ~model.answered,
-            subtype_rule(model, fit),
-            n_iter=fit.n_iter,
-            converged=self.max_iter is None or fit.converged,
-            lacking=GOT_SHARES,
-        )
