@@ -1,11 +1,12 @@
-"""Bayesian relatives of Dawid-Skene, solved variationally: voters with few votes are judged by what all voters do.
+"""Bayesian relatives of Dawid-Skene: voters with few votes are judged by what all voters do.
 
 Every voter has a prior b over what it says when the truth is k (counts of votes it seems to have
 cast already), and every class may have M subtypes of objects, easy ones and hard ones, on which
 voters err differently (EBCC; M = 1 is iBCC). With E ln x = psi(x) - psi(sum of x), psi the digamma
 function, and the mean votes counted by class as the prior a of the classes:
 
-    mu_jkml = b_jkl + sum_i s_i q_ikm a_i,jl     nu_k = a_k + sum_im s_i q_ikm     eta_km = .1/M + sum_i s_i q_ikm
+    mu_jkml = b_jkl + sum_i s_i q_ikm a_i,jl
+    nu_k = a_k + sum_im s_i q_ikm     eta_km = .1/M + sum_i s_i q_ikm
     q_ikm ~ exp( E ln nu_k + E ln eta_km + sum_jl w_j a_i,jl E ln mu_jkml )
 
 The rounds end when the answers z_ik = sum_m q_ikm move by less than `tol` on average.
@@ -78,8 +79,8 @@ class SubtypeModel(ConfusionModel):
     def fit(self, start: Array, tol: float, max_iter: int) -> Fit:
         """Alternate the steps from a first answer until it moves by less than `tol` on average.
 
-        At first the subtypes of an object are divided by how much its votes agree. With subtypes and
-        very many distinct rows, voters with many votes are learned from a sample of the rows.
+        At first the subtypes of an object are divided by how much its votes agree. With subtypes
+        and very many distinct rows, voters with many votes are learned from a sample of the rows.
         """
         n_classes = self.votes.n_classes
         if self._samples():
@@ -106,9 +107,7 @@ class SubtypeModel(ConfusionModel):
         """E ln of what each group says about each class and subtype, and E ln of their shares."""
         n_classes, subtypes = self.votes.n_classes, self.subtypes
         counts = self.votes.counts
-        sums = scatter_to_votes(
-            self.votes, self.groups, mass if (counts == 1).all() else counts[:, None] * mass
-        )
+        sums = scatter_to_votes(self.votes, self.groups, counts[:, None] * mass)
         np.maximum(sums, 0.0, out=sums)
         by_class = sums.reshape(len(sums), n_classes, subtypes).sum(axis=2)
         posterior = sums + np.repeat(self._prior(by_class), subtypes, axis=1)
@@ -149,7 +148,7 @@ class SubtypeModel(ConfusionModel):
         return float(np.median(votes_per_model(self.votes)[voters])) * share >= ENOUGH
 
     def _sample(self) -> tuple[SubtypeModel, Array]:
-        """The same model of some rows: all that are labelled or very frequent, and others that stand for the rest."""
+        """The same model of all labelled and very frequent rows, and of others for the rest."""
         rows, counts = sample_rows(
             self.votes.counts, SAMPLE, None if self.known is None else self.known >= 0
         )
@@ -217,7 +216,7 @@ def _easy_and_hard(start: Array, subtypes: int) -> Array:
 
 
 def _pooled_prior(sums: Array, weight: Array) -> Array:
-    """The prior of each voter, voters x answers x classes, from their expected votes; each counts by its weight.
+    """The prior of each voter, voters x answers x classes, from their expected votes.
 
     It is the crowd's confusion matrix with the odds of being right multiplied by rho_j, by which
     the voter is right more often than the crowd would be on the same classes; a few votes of the
@@ -246,11 +245,11 @@ def _pooled_prior(sums: Array, weight: Array) -> Array:
 
 
 class CoinModel(ConfusionModel):
-    """One skill per voter with a prior Beta(b) that is learned from all voters; the classes are equally likely beforehand.
+    """One skill per voter with a prior Beta(b) that is learned from all voters.
 
-    After a few rounds b moves by one step of Minka's fixed point per round, with one voter more
-    whose votes are the first b. Clusters name no class, so a clustering that takes part has a
-    distribution over its clusters for each class.
+    The classes are equally likely beforehand. After a few rounds b moves by one step of Minka's
+    fixed point per round, with one voter more whose votes are the first b. Clusters name no class,
+    so a clustering that takes part has a distribution over its clusters for each class.
     """
 
     def __init__(self, *args: Any, learned: bool = True, **options: Any) -> None:
@@ -267,15 +266,10 @@ class CoinModel(ConfusionModel):
         )
         weight = np.append(votes.weights[voters], 1.0)
         clusters = np.flatnonzero((self.weight > 0) & ~votes.models.is_classifier[self.group_model])
-        once = bool((votes.counts == 1).all())
         converged, n_iter = False, 0
         while not converged and n_iter < max_iter:
-            sums = np.maximum(
-                scatter_to_votes(
-                    votes, self.groups, proba if once else votes.counts[:, None] * proba
-                ),
-                0.0,
-            )
+            sums = scatter_to_votes(votes, self.groups, votes.counts[:, None] * proba)
+            np.maximum(sums, 0.0, out=sums)
             right = self._of_model(sums[np.arange(len(sums)), self.own_class])
             counts = np.column_stack(
                 [right, np.maximum(self._of_model(sums.sum(axis=1)) - right, 0.0)]

@@ -1,9 +1,10 @@
-"""The EM algorithm of Dawid and Skene: the confusion matrix of each voter, and the true classes, from the votes alone.
+"""The EM algorithm of Dawid and Skene: voters' confusion matrices and true classes from votes.
 
 A voter says g when the truth is z with probability C_gz, independently of the others. EM finds the
 most likely C, the shares p of the classes, and the distribution q_i of each object's truth:
 
-    E:  q_iz ~ p_z prod_g C_gz^(w a_ig)        M:  C_gz ~ t + sum_i s_i q_iz a_ig,    p_z ~ sum_i s_i q_iz
+    E:  q_iz ~ p_z prod_g C_gz^(w a_ig)
+    M:  C_gz ~ t + sum_i s_i q_iz a_ig,    p_z ~ sum_i s_i q_iz
 
 Everything is in logarithms and over distinct rows: a step gathers one table over an object's groups
 and scatters it back. A soft vote a_ig counts by its shares, a model's weight w as that many equal
@@ -25,12 +26,13 @@ from .._typing import Array
 from ..votes import Votes
 from .membership import Membership, scatter_to_votes
 
-MOST_CONFUSIONS = 10_000_000  # entries of all confusion matrices together; a fit takes about ten times as much memory
+# Entries of all confusion matrices together; a fit takes about ten times as much memory.
+MOST_CONFUSIONS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Where the rounds ended: q by row, and the logarithms of C and of p, with a column per class and subtype."""
+    """Where the rounds ended: q by row, ln C and ln p, with a column per class and subtype."""
 
     proba: Array
     evidence: Array
@@ -48,13 +50,14 @@ def n_confusions(votes: Votes) -> int:
 
 
 def require_small(votes: Votes) -> None:
-    """Refuse so many voters and classes that a confusion matrix for each voter would fill the memory."""
+    """Refuse so many voters and classes that their confusion matrices would fill the memory."""
     if n_confusions(votes) > MOST_CONFUSIONS:
         raise InputError(
             "votes",
             f"must have voters whose confusion matrices have at most {MOST_CONFUSIONS:,} entries",
             came=f"{n_confusions(votes):,}",
-            remedy=f"Take {arg('method', 'weighted-vote')} or {arg('method', 'ec3')}, which need no confusion matrices.",
+            remedy=f"Take {arg('method', 'weighted-vote')} or {arg('method', 'ec3')}, which need "
+            "no confusion matrices.",
         )
 
 
@@ -116,7 +119,7 @@ class ConfusionModel:
         self.counted = votes.counts * self.answered
 
     def fit(self, start: Array, tol: float, max_iter: int) -> Fit:
-        """Alternate the steps from a first q until the mean log-likelihood of an object rises by less than `tol`."""
+        """Alternate the steps until an object's mean log-likelihood rises by less than `tol`."""
         likelihoods: list[float] = []
         proba, converged = start, False
         while not converged and len(likelihoods) < max_iter:
@@ -165,7 +168,7 @@ class ConfusionModel:
     def _posterior(
         self, evidence: Array, prior: Array
     ) -> Iterator[tuple[slice, Array, Array, Array]]:
-        """Q, some rows at a time, with the rows in columns: few long lines are quicker than many short ones.
+        """Q, some rows at a time, class-major for speed.
 
         With it come the two parts of each row's likelihood: the logarithm of its largest term, and
         the sum of all terms over it.
@@ -197,7 +200,7 @@ class ConfusionModel:
         return sums[self.group_model]
 
     def _one_coin(self, sums: Array, totals: Array) -> Array:
-        """The logarithms of C where each classifier has one number, the probability of being right."""
+        """The evidence where each classifier has one number, the probability of being right."""
         n_classes, smoothing = self.votes.n_classes, self.smoothing
         right = sums[np.arange(len(sums)), self.own_class][:, None]
         skill = (self._by_model(right) + smoothing) / (

@@ -1,10 +1,11 @@
-"""How far to trust class probabilities that come from elsewhere: learned from the votes, together with the voters' confusions.
+"""How far to trust class probabilities from elsewhere, learned with the voters' confusions.
 
 Dawid-Skene with r_i = softmax(s ln p_i + b) in the place of the classes' shares. After each round s
 and b are fitted to the answers z, so a p that the votes contradict ends at s = 0, which is
 Dawid-Skene alone, and one that is too sure of itself below 1:
 
-    C, as in `bayes`     s, b = argmax sum_i c_i sum_k z_ik ln r_ik     z_ik ~ r_ik prod_j C_j,y_ij,k
+    C, as in `bayes`
+    s, b = argmax sum_i c_i sum_k z_ik ln r_ik     z_ik ~ r_ik prod_j C_j,y_ij,k
 
 The C that an object is answered by comes from other objects: with few votes, C would else fit
 whatever p says.
@@ -93,7 +94,7 @@ def learn_trust(votes: Votes, start: Array, known: Array | None = None) -> Trust
 
 
 class TrustModel(SubtypeModel):
-    """Dawid-Skene with a prior for each row, whose slope and offsets are learned; `folds` has the number of each row's fold."""
+    """Dawid-Skene with a prior per row, whose slope and offsets are learned; `folds` by row."""
 
     def __init__(self, votes: Votes, groups: Membership, known: Array | None, folds: Array) -> None:
         super().__init__(votes, groups, known)
@@ -105,7 +106,7 @@ class TrustModel(SubtypeModel):
         self.counted = votes.counts * self.answered
 
     def learn(self, proba: Array) -> tuple[Trust, float]:
-        """Alternate the steps from a first answer; return the trust, and its likelihood with the prior of the voters.
+        """The trust, and its likelihood with the prior of the voters, from a first answer.
 
         The likelihood is that of votes which had no part in the confusion matrices. Alone it cannot
         tell a solution from one in which classes have changed places, so it is the prior of the
@@ -146,7 +147,7 @@ class TrustModel(SubtypeModel):
         ), likelihood + diagonal
 
     def _worth(self, proba: Array, trust: Trust) -> float:
-        """How many votes the prior is worth: the log-odds of being right over chance, relative to those of a vote."""
+        """How many votes the prior is worth, by the log-odds of being right over chance."""
         votes, given = self.votes, self.prior.given
         top = trust.log_proba(self.prior.proba[given]).argmax(axis=1)
         mass = votes.counts[given, None] * proba[given]
@@ -178,9 +179,10 @@ def _folds(votes: Votes, groups: Membership, start: Array) -> Array:
 
 
 def rows_in_own_order(votes: Votes, groups: Membership, start: Array, given: Array) -> Array:
-    """The rows in an order that does not depend on that of rows, voters and classes; neighbours are alike.
+    """The rows in an order that does not depend on that of rows, voters and classes.
 
-    They are ordered by how sure what is given is, by how far the mean vote (`start`) agrees with it
+    Neighbours are alike: they are ordered by how sure what is given is, by how far the mean vote
+    (`start`) agrees with it
     and is sure itself, by how far their voters agree with mean votes elsewhere, and by how common
     their classes are.
     """
@@ -213,7 +215,7 @@ def _no_trust(shares: Array) -> Trust:
 
 
 def _no_surer_than_right(trust: Trust, votes: Votes) -> Trust:
-    """The trust, with smaller numbers if it is surer of the classes it names than they are right, judged by the votes."""
+    """The trust, smaller if it is surer of its classes than they are right by the votes."""
     assert votes.prior is not None
     rows = np.flatnonzero(votes.prior.given)
     proba, counts = votes.prior.proba[rows], votes.counts[rows] / votes.counts[rows].sum()
@@ -240,7 +242,7 @@ def _no_surer_than_right(trust: Trust, votes: Votes) -> Trust:
 
 
 def share_right(votes: Votes, classes: Array) -> float:
-    """How many of the rows' classes are right, from how often votes agree with them and with each other.
+    """The share of classes that are right, by how often votes agree with them and each other.
 
     Let two votes on an object be right independently of each other and of its class here, but for
     the truth. With y centred, the covariance of two votes is a^2 s, and that of a vote and the
@@ -280,7 +282,7 @@ def share_right(votes: Votes, classes: Array) -> float:
 
 
 def _log_odds(right: Array, total: Array) -> float:
-    """The log-odds of being right over chance from counts by class, averaged over classes; at least 0."""
+    """The log-odds of being right over chance, averaged over classes; at least 0."""
     n_classes = len(total)
     share = float(((right + 1 / n_classes) / (total + 1)).mean())
     return max(float(np.log((n_classes - 1) * share / max(1 - share, 1e-3))), 0.0)

@@ -263,7 +263,7 @@ def methods(json: bool) -> None:
     For example:
     ec3learn methods
     """
-    from ..methods.base import describe_methods
+    from ..methods import describe_methods
 
     rows = describe_methods()
     if json:

@@ -6,7 +6,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,7 +48,7 @@ MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 
 
 class Method(BaseEstimator):  # type: ignore[misc]
-    """A way to combine votes: parameters are given when it is made, and `solve` answers for one table of votes.
+    """A way to combine votes: it is made with parameters, and `solve` answers for a table.
 
     A new method defines `_check` and `_answer`, and its `title`.
     """
@@ -150,20 +149,23 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     def _require_prior(self, votes: Votes) -> None:
         if votes.prior is not None and not self.admits_prior:
-            remedy = f"Leave {arg('prior')} out, or take another {arg('method')}, such as {arg('method', 'auto')}."
+            other = f"take another {arg('method')}, such as {arg('method', 'auto')}"
+            remedy = f"Leave {arg('prior')} out, or {other}."
             raise InputError(
                 "prior", phrase=f"{self.title} does not support a prior", remedy=remedy
             )
 
     def _readable(self, votes: Votes, codes: Array | None) -> tuple[Votes, list[Note]]:
-        """The votes in a form the method can read, and notes on what that took; `codes` are known classes by object."""
+        """The votes as the method reads them, and notes; `codes` are known classes by object."""
         notes = []
         if votes.stores.n_repeated:
-            text = f"{count(votes.stores.n_repeated, 'vote')} repeated a voter's vote on the same object."
+            repeated = count(votes.stores.n_repeated, "vote")
+            text = f"{repeated} repeated a voter's vote on the same object."
             notes.append(
                 Note(
                     REPEATS,
-                    f"{text} By default they become one soft vote; {arg('repeats')} chooses otherwise.",
+                    f"{text} By default they become one soft vote; {arg('repeats')} chooses "
+                    "otherwise.",
                 )
             )
         notes += table_notes(votes)
@@ -172,7 +174,10 @@ class Method(BaseEstimator):  # type: ignore[misc]
             return votes, notes
         votes = votes if codes is None else oriented(votes, codes)
         if not self.reads_grades:
-            text = f"{count(n_graders, 'voter')} answered on a scale, and each answer was taken as a vote for the nearest class."
+            text = (
+                f"{count(n_graders, 'voter')} answered on a scale, and each answer was taken as a "
+                "vote for the nearest class."
+            )
             notes.append(Note(GRADES, f"{text} Dawid-Skene learns what each answer means instead."))
             votes = as_class_votes(votes)
         return votes, notes
@@ -194,7 +199,8 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     def _not_converged(self) -> str:
         """The warning for a loop that was cut off."""
-        return f"{self.title} stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}. Raise max_iter or tol."
+        cut = f"stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}"
+        return f"{self._title(None)} {cut}. Raise max_iter or tol."
 
     def _tolerance(self) -> float:
         """When a loop stops, where that depends on other parameters."""
@@ -209,7 +215,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
 
 def _by_weights(answer: Answer, votes: Votes, known: KnownLabels | None) -> Answer:
-    """The answer of a method that took all voters for alike, with the weights that the votes have."""
+    """The answer of a method that weighed all voters alike, with the weights of the votes."""
     assert answer.rule is not None
     rule = weighted_rule(answer.rule, votes)
     if rule is answer.rule:
@@ -244,7 +250,8 @@ def prior_note(votes: Votes) -> Note:
         )
     else:
         worth = f"it counts as much as {trust.weight:.1f} votes"
-        text = f"The prior of {count(n_given, 'object')} was trusted: {worth}, its log-probabilities times {trust.slope:.2f}."
+        worth += f", its log-probabilities times {trust.slope:.2f}"
+        text = f"The prior of {count(n_given, 'object')} was trusted: {worth}."
     return Note(PRIOR, text)
 
 
@@ -259,17 +266,10 @@ class _Methods(dict[str, Callable[..., Method]]):
 METHODS: dict[str, Callable[..., Method]] = (
     _Methods()
 )  # the package fills it, in the order users see
-WHAT = {  # for methods that are one class with different parameters
-    "ec3": "Combine classifiers and clusterings by EC3: every group counts by its size",
-    "iec3": "Combine classifiers and clusterings by iEC3: sizes are divided out, so that small groups and rare classes count",
-    "auto": "Take the mean of several methods, and use clusterings too where there are some",
-    "dawid-skene": "Combine voters by Dawid-Skene: estimate the true classes and each voter's confusion matrix",
-    "dawid-skene-one-coin": "Combine voters by Dawid-Skene with one number per voter: how often it is right, whatever the class",
-}
 
 
 def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -> Method:
-    """The method that a name or an instance stands for; `also` are further names that an error lists."""
+    """The method of a name or an instance; an error lists the names `also` too."""
     if isinstance(method, Method):
         return method
     if not isinstance(method, str):
@@ -299,8 +299,8 @@ def solve(
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         Labels of a few objects.
     method : str or method
-        By default `Panel`, a mean of several methods. A name in `METHODS`, or a method with parameters
-        of your own.
+        By default `Panel`, a mean of several methods. A name in `METHODS`, or a method with
+        parameters of your own.
     prior : table with one row per object and one column per class, or dict of object -> row
         Class probabilities that the object's own votes had no part in, such as those of a
         classifier of its features, out of fold. How far to trust them is learned from the votes.
@@ -311,7 +311,8 @@ def solve(
     Examples
     --------
     >>> import ec3learn
-    >>> votes = ec3learn.Votes.from_labels({"ann": ["a", "b", "b"], "bob": ["a", "a", "b"], "cy": ["a", "b", None]})
+    >>> said = {"ann": ["a", "b", "b"], "bob": ["a", "a", "b"], "cy": ["a", "b", None]}
+    >>> votes = ec3learn.Votes.from_labels(said)
     >>> ec3learn.solve(votes).labels()
     array(['a', 'b', 'b'], dtype=object)
     """
@@ -331,22 +332,6 @@ def with_class_prior(method: Method, class_prior: Mapping[Any, float]) -> Method
             remedy=remedy,
         )
     return clone(method).set_params(class_prior=class_prior)
-
-
-def describe_methods() -> list[dict[str, Any]]:
-    """One dict per method: its name, what it does, and its parameters.
-
-    Examples
-    --------
-    >>> next(row for row in describe_methods() if row["method"] == "majority")
-    {'method': 'majority', 'what': 'Take the class most classifiers voted for', 'set': {}}
-    """
-    rows = []
-    for name, make in METHODS.items():
-        kind = make.func if isinstance(make, partial) else make
-        what = WHAT.get(name, (kind.__doc__ or "").split("\n")[0].rstrip("."))
-        rows.append({"method": name, "what": what, "set": plain_parameters(make().get_params())})
-    return rows
 
 
 def require_votes(votes: Votes, model_weights: Array) -> None:
@@ -375,8 +360,8 @@ def require_few_groups(n_groups: int) -> None:
     if n_groups > MOST_DIRECT_GROUPS:
         raise InputError(
             "solver",
-            phrase=f"{arg('solver', 'direct')} needs a dense matrix over groups, at most {MOST_DIRECT_GROUPS:,} of them, "
-            f"got {n_groups:,}",
+            phrase=f"{arg('solver', 'direct')} needs a dense matrix over groups, at most "
+            f"{MOST_DIRECT_GROUPS:,} of them, got {n_groups:,}",
             remedy=f"Take {arg('solver', 'cg')} or {arg('solver', 'auto')}.",
         )
 

@@ -48,7 +48,8 @@ class BWA(Method):
     Examples
     --------
     >>> from ec3learn import BWA, Votes
-    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 1]})
+    >>> said = {"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 1]}
+    >>> votes = Votes.from_labels(said)
     >>> BWA().solve(votes).labels()
     array([0, 0, 1, 1, 1])
     """
@@ -103,10 +104,7 @@ class _Precisions:
             group_meaning(votes)[self.speaking].toarray(),
             votes.models.group_model[self.speaking],
         )
-        self.total, self.once = (
-            max(float(votes.counts.sum()), 1e-300),
-            bool((votes.counts == 1).all()),
-        )
+        self.total = max(float(votes.counts.sum()), 1e-300)
         sums = scatter_to_votes(votes, self.groups, votes.counts)
         self.squares = squares_of_votes(votes, sums)
         self.n_votes = self._of_voter(sums[self.speaking, None])  # N_j
@@ -161,9 +159,8 @@ class _Precisions:
         return means
 
     def _scatter(self, values: Array) -> Array:
-        if not self.once:
-            values = self.votes.counts[:, None] * values
-        return scatter_to_votes(self.votes, self.groups, values)[self.speaking]
+        counted = self.votes.counts[:, None] * values
+        return scatter_to_votes(self.votes, self.groups, counted)[self.speaking]
 
     def _of_voter(self, per_group: Array) -> Array:
         sums = np.zeros((len(self.votes.models), per_group.shape[1]))

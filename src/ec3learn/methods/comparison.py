@@ -1,4 +1,4 @@
-"""All methods side by side: how often they differ, and how often each is right where labels are known."""
+"""All methods side by side: how often they differ, and how often each is right."""
 
 from __future__ import annotations
 
@@ -55,13 +55,14 @@ def compare(
         One row per method, the best or else the most usual first. method; differs, the share of
         objects on which it differs from what most methods say (the first of them on a tie);
         confidence, its mean; correct, low and high, how often it is right, with a 95 % interval;
-        log_loss, by which the better of two probabilities is told; and seconds. The note says on how
-        many objects the methods disagree, and why a method is left out.
+        log_loss, by which the better of two probabilities is told; and seconds. The note says on
+        how many objects the methods disagree, and why a method is left out.
 
     Examples
     --------
     >>> from ec3learn import Votes, compare
-    >>> votes = Votes.from_labels({"ann": list("aabbab"), "bob": list("aabbba"), "cy": list("abbaab")})
+    >>> said = {"ann": list("aabbab"), "bob": list("aabbba"), "cy": list("abbaab")}
+    >>> votes = Votes.from_labels(said)
     >>> compare(votes, methods=["majority", "dawid-skene"]).select("method", "differs")
     method       differs
     majority       0.000
@@ -152,7 +153,7 @@ def _asked(methods: Any) -> dict[str, Method]:
 
 
 def _score(answer: Consensus, method: Method, known: Any, truth: Any, fast: bool) -> Score | None:
-    """How often a method is right: by true labels, or else by known labels that were hidden from it."""
+    """How often a method is right by true labels, or by known labels that were hidden from it."""
     if truth is not None:
         return judge(answer, truth)
     if known is None or fast:

@@ -38,7 +38,7 @@ LEAST_ROUNDS, MOST_ROUNDS = 30, 200
 
 @dataclass(eq=False, repr=False)
 class DawidSkene(Method):
-    """Combine voters by Dawid-Skene: the confusion matrix of each voter and the true classes are found together.
+    """Combine voters by Dawid-Skene: their confusion matrices and the true classes together.
 
     It fits annotators who are biased, not only unreliable. It assumes that voters err independently
     of each other given the class. Models trained on the same data hardly do, so it grows too sure
@@ -71,7 +71,8 @@ class DawidSkene(Method):
     Examples
     --------
     >>> from ec3learn import DawidSkene, Votes
-    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 1, 0, 0, 1]})
+    >>> said = {"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 1, 0, 0, 1]}
+    >>> votes = Votes.from_labels(said)
     >>> DawidSkene().solve(votes).labels()
     array([0, 0, 1, 1, 0])
     """
@@ -103,10 +104,6 @@ class DawidSkene(Method):
 
     def _title(self, known: KnownLabels | None) -> str:
         return "Dawid-Skene, one coin" if self.one_coin else self.title
-
-    def _not_converged(self) -> str:
-        cut = f"stopped at max_iter={self.max_iter} before reaching tol={self._tolerance()}"
-        return f"{self._title(None)} {cut}. Raise max_iter or tol."
 
     def _tolerance(self) -> float:
         return (1e-8 if self.prior == "uniform" else 1e-5) if self.tol is None else self.tol
@@ -159,7 +156,7 @@ def _evidence_rule(model: ConfusionModel, fit: Fit) -> SubtypeRule:
 
 
 def subtype_rule(model: ConfusionModel, fit: Fit, correlation: float = 0.0) -> SubtypeRule:
-    """How new objects are answered by a fit; those without votes get the shares of the classes, here too."""
+    """How a fit answers new objects; those without votes get the class shares, here too."""
     voting = np.flatnonzero(model.weight > 0)
     shares = normalised(model.counted @ fit.proba)
     fit.proba[~model.answered] = shares
@@ -185,7 +182,10 @@ def collapse_notes(
     far = float(votes.counts @ (ours != top_classes(other, votes.counts @ other))) / total
     if far <= FAR:
         return ()
-    text = f"One number per voter may have collapsed: full confusion matrices answer otherwise for {percent(far)} of the objects."
+    text = (
+        "One number per voter may have collapsed: full confusion matrices answer otherwise for "
+        f"{percent(far)} of the objects."
+    )
     return (
         Note(
             COLLAPSE,
@@ -199,7 +199,7 @@ def collapse_notes(
 
 @dataclass(eq=False, repr=False)
 class EBCC(Method):
-    """Combine voters by EBCC: Dawid-Skene with subtypes of objects, on which voters may err together.
+    """Combine voters by EBCC: Dawid-Skene with subtypes of objects, on which voters err together.
 
     Parameters
     ----------
@@ -221,7 +221,8 @@ class EBCC(Method):
     Examples
     --------
     >>> from ec3learn import EBCC, Votes
-    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 0]})
+    >>> said = {"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 0]}
+    >>> votes = Votes.from_labels(said)
     >>> EBCC().solve(votes).labels()
     array([0, 0, 1, 1, 0])
     """

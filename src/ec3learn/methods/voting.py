@@ -43,7 +43,7 @@ class MajorityVote(Method):
 
 
 class SoftVote(Method):
-    """Take the class with the highest mean probability over the classifiers that voted; a hard vote has probability 1.
+    """Take the class with the highest mean probability over the votes; a label has probability 1.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def weighted_answer(
     rounds: int,
     judge: bool = True,
 ) -> Answer:
-    """The weighted mean vote on each row, with the weights asked for; with `judge`, notes say if not to trust them."""
+    """The weighted mean vote; with `judge`, notes say if its weights should not be trusted."""
     groups = membership(votes)
 
     def solve(weights: Array) -> tuple[Array, tuple[Array, Array, GroupRule]]:

@@ -1,4 +1,4 @@
-"""How much each classifier counts: as given, or learned from how often it agrees with the consensus or with known labels.
+"""How much each classifier counts: as given, or learned from the consensus or known labels.
 
 A learned weight is the log-odds of being right over chance, log((l - 1) q / (1 - q)) for l classes
 and the share q of votes that are right: the best weight for classifiers that err independently and
@@ -39,7 +39,7 @@ LEARNED = ("agreement", "equal", "labels")
 
 
 class ReliabilityWarning(UserWarning):
-    """An answer should not be trusted as it is: weights learned from agreement went wrong, or voters are biased."""
+    """An answer should not be trusted: learned weights went wrong, or voters are biased."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) 
 
 
 def relative_weights(votes: Votes) -> Array:
-    """The weights of the base models, 1 on average over the votes of voters: only their ratios matter."""
+    """The weights of the base models, 1 on average over votes: only their ratios matter."""
     given = votes.weights / max(float(votes.weights.max()), 1e-300)
     if len(np.unique(given[given > 0])) < 2:
         return np.asarray(given > 0, dtype=np.float64)
@@ -90,7 +90,7 @@ def votes_per_voter(votes: Votes) -> Array:
 
 
 def weighted_rule(rule: Rule, votes: Votes) -> Rule:
-    """A rule that was learned from voters who are all alike, with the weights that the votes have."""
+    """A rule that was learned as if all voters weighed alike, with the weights of the votes."""
     weights = relative_weights(votes)
     return (
         rule
@@ -118,7 +118,7 @@ def learn_weights(
     solve: Callable[[Array], tuple[Array, Found]],
     judge: bool = True,
 ) -> tuple[Learned, Found]:
-    """Solve with the weights asked for; weights from agreement are learned and used in turn until they settle.
+    """Solve with the weights asked for; those from agreement are learned until they settle.
 
     `solve` takes what the weights of base models are multiplied by, and returns the class
     probabilities by row and whatever else it found, which is returned for the last weights. With
@@ -155,7 +155,7 @@ def learn_weights(
 
 
 def weights_from_labels(votes: Votes, known: KnownLabels, start: Array) -> Learned:
-    """The weights that known labels teach; base models without a vote on them keep those of `start`."""
+    """The weights that known labels teach; who has no vote on them keeps that of `start`."""
     rows = np.flatnonzero(known.labelled)
     labelled = hardened(only_rows(votes, rows))
     return _weights(votes, start, *_shares_right(labelled, membership(labelled), known.codes[rows]))
@@ -198,7 +198,7 @@ def _shares_right(votes: Votes, groups: Membership, codes: Array) -> tuple[Array
 
 
 def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learned:
-    """The log-odds of being right over chance, with mean 1 over votes so that clusterings count as before."""
+    """The log-odds of being right over chance, 1 on average over votes."""
     n_classes = votes.n_classes
     n_votes = n_votes * votes.weights  # a classifier of weight 2 is two of them
     judged = votes.models.is_classifier & (n_votes > 0)
@@ -233,12 +233,12 @@ def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learn
 def _doubts(
     votes: Votes, known: KnownLabels | None, rounds: int, moved: float, proba: Array
 ) -> list[Note]:
-    """Why learned weights should not be trusted, if there is a reason; they `moved` in the last round."""
+    """Why learned weights should not be trusted; they `moved` in the last round."""
     doubts = []
     if moved > 0.05:
         text = (
-            f"Weights from agreement did not settle in {count(rounds, 'round')}. Raise {arg('reweight_rounds')}, or "
-            f"compare with {arg('weights', 'equal')} and {arg('method', 'dawid-skene')}."
+            f"Weights from agreement did not settle in {count(rounds, 'round')}. Raise "
+            f"{arg('reweight_rounds')}, or compare with {arg('weights', 'equal')} and {arg('method', 'dawid-skene')}."
         )
         doubts.append(Note(WEIGHTS, text))
     bias = bias_note(votes, known, proba)

@@ -131,7 +131,7 @@ class EC3(Method):
         known: KnownLabels | None = None,
         start: Array | None = None,
     ) -> Answer:
-        """The answer in which objects are pulled to these targets, or without any to their votes."""
+        """The answer in which objects are pulled to these targets; without any, to their votes."""
         start = np.ones(len(votes.models)) if start is None else start
         groups = membership(votes)
 
