@@ -1511,6 +1511,8 @@ def test_labels_that_were_chosen_estimate_nothing(folder, run):
     assert found["rules"].to_list() == found["rules_right"].to_list()
     found.with_columns(label="truth").write_csv("hard.csv")
     assert "they correct the answer" in run("estimate", *words, "--known", "hard.csv")[1]
+    _, printed, complaint = run("estimate", *words, "--known", "hard.csv", "--json")
+    assert json.loads(printed) == [] and "they correct the answer" in complaint
 
 
 def drawn_and_labelled(run, goal):

@@ -40,7 +40,7 @@ class Subject:
         self.judged = self.true_labels.only(~self.given)  # labels that the method was not given
         labels = (self.judged, taught_labels(consensus))
         self.chosen = self.has_objects and any(
-            label_weights(consensus, own) is None for own in labels
+            label_weights(consensus, each) is None for each in labels
         )  # labels that measure nothing
         self.majority = majority(consensus)
         nothing: Array = np.zeros(0)
@@ -64,7 +64,7 @@ class Subject:
 
     @cached_property
     def class_shares(self) -> Array:
-        """Return the share of the objects that got each class."""
+        """The share of the objects that got each class."""
         consensus = self.consensus
         counts = np.bincount(
             consensus.row_classes, weights=consensus.row_counts, minlength=len(self.names)
@@ -73,20 +73,20 @@ class Subject:
 
     @cached_property
     def confidence(self) -> Array:
-        """Return the probability of the class of each distinct row."""
+        """The probability of the class of each distinct row."""
         return np.asarray(self.consensus.row_proba.max(axis=1, initial=0.0))
 
     @cached_property
     def mean_confidence(self) -> float:
-        """Return the mean confidence of the objects the method had to answer."""
+        """The mean confidence of the objects the method had to answer."""
         return float(self.open_weight @ self.confidence) / max(self.n_open, 1e-300)
 
     @cached_property
     def n_close(self) -> float:
-        """Return how many objects are close calls."""
+        """How many objects are close calls."""
         return float(self.row_weight @ close_calls(self.consensus))
 
 
 def largest(values: Array, n: int) -> Array:
-    """Return the places of the largest values, largest first, equal ones in their order."""
+    """The places of the largest values, largest first, equal ones in their order."""
     return np.argsort(-values, kind="stable")[:n]
