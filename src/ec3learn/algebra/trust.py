@@ -181,10 +181,9 @@ def _folds(votes: Votes, groups: Membership, start: Array) -> Array:
 def rows_in_own_order(votes: Votes, groups: Membership, start: Array, given: Array) -> Array:
     """The rows in an order that does not depend on that of rows, voters and classes.
 
-    Neighbours are alike: they are ordered by how sure what is given is, by how far the mean vote
-    (`start`) agrees with it
-    and is sure itself, by how far their voters agree with mean votes elsewhere, and by how common
-    their classes are.
+    Neighbours are alike: rows are ordered by how sure what is given is, by how far the mean vote
+    (`start`) agrees with it and is sure itself, by how far their voters agree with mean votes
+    elsewhere, and by how common their classes are.
     """
     shares = normalised(votes.counts @ start)
     by_voter = normalised(agreement_by_voter(votes, groups, start))

@@ -21,10 +21,8 @@ from ..answer.solution import Solution, mass_classes
 from ..diagnosis.score import not_judged
 from ..diagnosis.summary import Summary, summarise
 from ..diagnosis.warnings import notes_of
-from ..report.page import write_report
 from ..votes import Votes
 from ..votes.labels import Label, plain
-from .file import read, write
 
 
 class Consensus:
@@ -260,11 +258,15 @@ class Consensus:
         ...     Consensus.load(f"{folder}/mails.ec3").labels()
         array(['a', 'b'], dtype=object)
         """
+        from .file import write
+
         write(path, self.solution, self.notes, objects, overwrite)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Consensus:
         """Load a consensus that `save` wrote."""
+        from .file import read
+
         return cls(read(path))
 
     def report(
@@ -303,6 +305,8 @@ class Consensus:
         overwrite : bool
             Replace the file if it exists.
         """
+        from ..report.page import write_report
+
         write_report(
             self,
             path,

@@ -258,14 +258,7 @@ def prior_note(votes: Votes) -> Note:
 # ---- by name -------------------------------------------------------------------------------------
 
 
-class _Methods(dict[str, Callable[..., Method]]):
-    def __missing__(self, name: Any) -> Callable[..., Method]:
-        raise KeyError(str(unknown_name("method", name, self)))
-
-
-METHODS: dict[str, Callable[..., Method]] = (
-    _Methods()
-)  # the package fills it, in the order users see
+METHODS: dict[str, Callable[..., Method]] = {}  # the package fills it, in the order users see
 
 
 def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -> Method:

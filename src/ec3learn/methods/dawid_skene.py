@@ -133,12 +133,12 @@ class DawidSkene(Method):
             )
         fit = model.fit(start, self._tolerance(), self.max_iter)
         history = [-likelihood for likelihood in fit.likelihoods]
+        by_shares = self.one_coin and self.prior != "uniform"
+        fallback = None if by_shares else softmax(fit.prior)
         return Answer(
             fit.proba,
             ~model.answered,
-            subtype_rule(model, fit)
-            if self.one_coin and self.prior != "uniform"
-            else _evidence_rule(model, fit),
+            subtype_rule(model, fit, fallback),
             objective=history[-1] if history else None,
             n_iter=fit.n_iter,
             converged=fit.converged,
@@ -148,21 +148,13 @@ class DawidSkene(Method):
         )
 
 
-def _evidence_rule(model: ConfusionModel, fit: Fit) -> SubtypeRule:
-    voting = np.flatnonzero(model.weight > 0)
-    return SubtypeRule(
-        voting, model.weight[voting, None] * fit.evidence[voting], softmax(fit.prior), fit.prior
-    )
-
-
-def subtype_rule(model: ConfusionModel, fit: Fit, correlation: float = 0.0) -> SubtypeRule:
+def subtype_rule(model: ConfusionModel, fit: Fit, fallback: Array | None = None) -> SubtypeRule:
     """How a fit answers new objects; those without votes get the class shares, here too."""
-    voting = np.flatnonzero(model.weight > 0)
-    shares = normalised(model.counted @ fit.proba)
+    shares = normalised(model.counted @ fit.proba) if fallback is None else fallback
     fit.proba[~model.answered] = shares
-    return SubtypeRule(
-        voting, model.weight[voting, None] * fit.evidence[voting], shares, fit.prior, correlation
-    )
+    voting = np.flatnonzero(model.weight > 0)
+    table = model.weight[voting, None] * fit.evidence[voting]
+    return SubtypeRule(voting, table, shares, fit.prior)
 
 
 def collapse_notes(

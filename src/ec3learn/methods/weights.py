@@ -238,7 +238,8 @@ def _doubts(
     if moved > 0.05:
         text = (
             f"Weights from agreement did not settle in {count(rounds, 'round')}. Raise "
-            f"{arg('reweight_rounds')}, or compare with {arg('weights', 'equal')} and {arg('method', 'dawid-skene')}."
+            f"{arg('reweight_rounds')}, or compare with {arg('weights', 'equal')} and "
+            f"{arg('method', 'dawid-skene')}."
         )
         doubts.append(Note(WEIGHTS, text))
     bias = bias_note(votes, known, proba)
