@@ -1,4 +1,4 @@
-"""Judging an answer and its voters: one function per question, each returns a table, a number or a small record."""
+"""Judging an answer and its voters: one function per question, with a table, number or record."""
 
 from .agreement import agreement, kappas
 from .contested import ask, contested

@@ -1,4 +1,4 @@
-"""How much voters agree beyond chance, with intervals: Krippendorff's alpha and Fleiss' kappa of all, Cohen's kappa of two.
+"""How much voters agree beyond chance: alpha and Fleiss' kappa of all, Cohen's kappa of two.
 
 The first two need only how many votes each answer got on each object, so the cost is linear in the
 votes. How much of that agreement is one opinion repeated, `correlation` tells.
@@ -170,7 +170,7 @@ def _check(votes: Votes, level: str, draws: int, random_state: Any) -> None:
 
 
 def _on_known(votes: Votes, known: Any, labels: list[Any]) -> tuple[Votes, Array]:
-    """The votes on objects whose label is known, and the class of each row; voters must answer by naming classes."""
+    """The votes for classes on objects whose label is known, and the class of each row."""
     if labels != votes.classes.tolist():
         must = "must be votes for classes to be compared with known labels"
         raise InputError("votes", must, came="a scale", remedy="Use as_class_votes(votes).")
@@ -230,7 +230,7 @@ def _tallies(votes: Votes, voters: list[int], n_labels: int) -> Array:
 
 
 def _places(model: BaseModel, level: str) -> Array:
-    """Where the answers lie, for their distances; NaN where an answer of a scale has no place on it."""
+    """Where the answers lie, for their distances; NaN for those that have no place on a scale."""
     numbers = np.arange(len(model.labels), dtype=np.float64)
     if model.positions is not None and level != "nominal":
         numbers[np.isnan(model.positions)] = np.nan
@@ -249,7 +249,7 @@ def _squares(places: Array) -> Array:
 
 
 def _alpha(tallies: Array, weight: Array, places: Array, level: str) -> float:
-    """1 - D_o / D_e, with o_ck = sum_i n_ic (n_ik - [c = k]) / (m_i - 1) for the m_i votes on object i."""
+    """1 - D_o / D_e, with o_ck = sum_i n_ic (n_ik - [c = k]) / (m_i - 1), m_i votes on object i."""
     n_votes = tallies.sum(axis=1)
     share = np.divide(weight, n_votes - 1, out=np.zeros(len(tallies)), where=n_votes > 1)
     observed = tallies.T @ (share[:, None] * tallies) - np.diag(share @ tallies)

@@ -33,15 +33,15 @@ Goal = Literal["label", "vote", "share"]
 
 CLOSE = 0.1  # the margin below which an object is a close call
 GOALS = ("label", "vote", "share")
-# The power of the number of votes, and of objects with the same votes, by which the next is worth less:
+# The next is worth less by this power of the number of votes, or of objects with the same votes:
 DISCOUNT = 0.25
-# Inverse variances of a slope around 1 and of the offsets of classes around 0, before any label is known:
+# Inverse variances, before any label is known, of a slope around 1 and of offsets around 0:
 HELD = (4.0, 4.0)
 EVEN = 0.7  # part of the chances for a share that is even: answers may be surer than they should be
 
 
 def close_calls(outcome: Solved) -> Array:
-    """Which distinct rows are close calls: their label is not known, and the two top classes are less than 0.1 apart."""
+    """Which rows are close calls: without a known label, top classes less than 0.1 apart."""
     outcome = solution_of(outcome)
     close = outcome.row_margin < CLOSE
     return close if outcome.known is None else close & ~outcome.known.labelled
@@ -140,10 +140,11 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
     Examples
     --------
     >>> from ec3learn import DawidSkene, Votes
-    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [0, None, 1, 0, None]})
+    >>> said = {"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [0, None, 1, 0, None]}
+    >>> votes = Votes.from_labels(said)
     >>> DawidSkene().solve(votes).ask(2).select("object", "answer", "why")
     object  answer  why
-         4       1  the votes are split: 1 of 2 said 1
+         4       1  the votes are tied between 0 and 1
          3       1  the votes are split: 2 of 3 said 1
     """
     outcome = solution_of(outcome)
@@ -207,7 +208,7 @@ def _place_in_row(row_of: Array) -> Array:
 
 
 def _chances(outcome: Solution, unlabelled: Array, n: int) -> Array:
-    """The chance of each object to be drawn: those of the objects without a label add up to n, and none is above 1."""
+    """The chance of each object to be drawn; those of objects without a label add up to n."""
     spread = outcome.expand(np.sqrt(np.maximum(1 - (outcome.row_proba**2).sum(axis=1), 0.0)))
     wanted = EVEN + (1 - EVEN) * spread / max(float(spread.mean()), 1e-300)
     n, certain = min(n, int(unlabelled.sum())), np.zeros(len(wanted), dtype=bool)
@@ -223,7 +224,7 @@ def _chances(outcome: Solution, unlabelled: Array, n: int) -> Array:
 
 
 def _drawn(chance: Array, unlabelled: Array, rng: np.random.Generator) -> Array:
-    """Draw objects with these chances (systematic sampling in random order), apart from them those that have a label."""
+    """Draw objects with these chances, labelled ones apart (systematic sampling)."""
     drawn = []
     for objects in (np.flatnonzero(unlabelled), np.flatnonzero(~unlabelled)):
         order = rng.permutation(objects)

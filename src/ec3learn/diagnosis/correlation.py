@@ -1,4 +1,4 @@
-"""How much of what voters say is one opinion repeated: the correlation of their errors, with labels and without.
+"""How much of what voters say is one opinion repeated: the correlation of their errors.
 
 The errors of voters who see the same surface of an object correlate, and then n votes are worth
 fewer. An answer made from all votes has absorbed what they have in common, so the errors of one
@@ -91,7 +91,7 @@ def _by_labels(votes: Votes, known: Any) -> float:
 
 
 def count_labels(votes: Votes, codes: Array) -> int:
-    """How many objects have a known class (its number, -1 for none); a weight may say how often an object occurs."""
+    """How many objects have a known class (its number, -1 for none); weights may be counts."""
     weights = votes.sample_weight
     times = weights if weights is not None and are_counts(weights) else np.ones(len(codes))
     return round(float((codes >= 0) @ times))
@@ -132,14 +132,14 @@ def erring_voters(votes: Votes) -> Array:
 
 
 def shows_correlation(votes: Votes, by_labels: bool = False) -> bool:
-    """Whether there are enough voters to measure the correlation of their errors, and not too many classes."""
+    """Whether voters are enough, and classes few enough, to measure the correlation of errors."""
     least = 2 if by_labels else LEAST_VOTERS
     enough = len(erring_voters(votes)) >= least and votes.n_classes > 1
     return enough and n_confusions(votes) <= MOST_CONFUSIONS
 
 
 def whole_votes(votes: Votes) -> Votes:
-    """The votes as labels, without those that are tied between several: shares would seem to explain errors."""
+    """The votes as labels, without ties, whose shares would seem to explain errors."""
     votes = hardened(votes)
     if votes.stores.is_hard:
         return votes
@@ -151,7 +151,7 @@ def whole_votes(votes: Votes) -> Votes:
 
 
 def _in_order(votes: Votes) -> Votes:
-    """The same rows in an order that depends on their votes alone, so that equal tables are drawn alike."""
+    """The rows in an order that depends on their votes alone: equal tables are drawn alike."""
     matrix = entries(votes)
     starts, groups = matrix.indptr.tolist(), matrix.indices
     order = sorted(
@@ -190,7 +190,7 @@ def _independent(votes: Votes, rng: np.random.Generator) -> Votes:
 
 
 def _correlation_of_halves(votes: Votes, splits: Sequence[Sequence[Array]]) -> float:
-    """The correlation of errors within each half of the voters, by the answer of the other half, over some splits."""
+    """The mean correlation of errors within half of the voters, by the answer of the others."""
     rows, voters, cast = votes_cast(votes)
     measured = []
     for halves in splits:
@@ -226,11 +226,11 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     >>> import numpy as np
     >>> from ec3learn import Votes
     >>> rng = np.random.default_rng(0)
-    >>> truth = rng.integers(2, size=3000)
-    >>> opinions = [truth ^ (rng.random(3000) < 0.2) for _ in range(4)]
-    >>> twice = {f"v{j}": opinions[j % 4] for j in range(8)}
-    >>> print(f"{effective_voters(Votes.from_labels(twice)):.1f} of 8")
-    3.9 of 8
+    >>> truth = rng.integers(2, size=1000)
+    >>> opinions = [truth ^ (rng.random(1000) < 0.2) for _ in range(8)]
+    >>> twice = {f"v{j}": opinions[j % 8] for j in range(16)}
+    >>> print(f"{effective_voters(Votes.from_labels(twice)):.1f} of 16")
+    7.0 of 16
     """
     require_votes(votes)
     if correlation is None:
@@ -246,7 +246,7 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
 
 
 def _excess(rows: Array, voters: Array, cast: Array, counts: Array, proba: Array) -> float:
-    """The mean correlation of residuals given an answer, less what the uncertainty of that answer explains.
+    """The mean correlation of residuals given an answer, less what its uncertainty explains.
 
     The residual of voter j on object i is e_ij = y_ij - sum_k z_ik mu_jk, with y the vote over
     classes and mu_jk the mean vote of j on class k, divided by its root mean square. Both are drawn

@@ -1,4 +1,4 @@
-"""Why an object got its answer: what each base model and each term gave to each class, and its votes in words."""
+"""Why an object got its answer: what base models and terms gave to each class, and its votes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,8 @@ class Explanation:
         unit = {
             "probability": "",
             "log evidence": "In units of log evidence:",
-            "change of probability": "How far each vote moves the probabilities: they would change by as much without it.",
+            "change of probability": "How far each vote moves the probabilities: "
+            "they would change by as much without it.",
         }[self.unit]
         others = f"{count(self.silent, 'other base model')} said nothing about it."
         models = f"{self.by_model}\n{others}" if self.silent else str(self.by_model)
@@ -131,7 +132,7 @@ class Explanation:
 
 
 def explain(outcome: Solved, i: Any) -> Explanation:
-    """Explain one object: the vote of each base model, and how much it and each term gave to each class.
+    """Explain one object: what each base model said, and it and each term gave to each class.
 
     The object is given by its number, or by its name where the votes came from a long table.
 
@@ -183,7 +184,7 @@ def explain(outcome: Solved, i: Any) -> Explanation:
 
 
 def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
-    """How many voters gave each answer: classes with the most votes first, answers on a scale in its order.
+    """How many voters gave each answer: most votes first, answers on a scale in its order.
 
     Soft votes count by their shares.
     """
@@ -201,7 +202,7 @@ def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tup
 
 
 def why_contested(tally: Array, classes: Sequence[Label], answer: int, graded: bool) -> str:
-    """In a few words why an object is contested, from the votes for each class and the number of its own.
+    """In a few words why an object is contested, from the votes for each class and its answer.
 
     `graded` says that voters answered on a scale.
     """

@@ -25,12 +25,12 @@ from .metrics import majority, object_weights
 HARD = (
     "These labels were chosen because they were hard: they correct the answer but do not measure it"
 )
-SELDOM = 0.001  # how seldom random draws lie so far among contested objects as labels that are called chosen
+SELDOM = 0.001  # random draws are as contested as what is called chosen as seldom as this
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The class of each object, -1 where there is no label, and the chance of each label to be there.
+    """The class of each object, -1 without a label, and the chance of each label to be there.
 
     The chance is 0 for an object that was chosen, and NaN where nobody says how it was found.
     """
@@ -62,7 +62,8 @@ def read_labels(outcome: Solution, known: Any, argument: str = "known") -> Label
     if not outcome.has_objects:
         raise InputError(
             argument,
-            phrase=f"{arg(argument)} needs objects to judge, and this consensus was loaded from a file without them",
+            phrase=f"{arg(argument)} needs objects to judge, and this consensus was loaded from a "
+            "file without them",
             remedy="Save it with objects=True, or judge the answer of extend(votes).",
         )
     n, ids = outcome.n_objects, outcome.object_ids
@@ -101,7 +102,7 @@ def label_chances(known: Any, n_objects: int, object_ids: Array | None) -> Array
 
 
 def label_weights(outcome: Solution, labels: Labels) -> Array | None:
-    """How many objects each labelled object stands for, 1 on average; None if no label was drawn at random.
+    """How many objects each labelled one stands for, 1 on average; None if none was drawn.
 
     Labels of unknown origin count as drawn, unless they lie far more among contested objects than a
     draw would. Other objects stand for none.
@@ -123,7 +124,7 @@ def label_weights(outcome: Solution, labels: Labels) -> Array | None:
 
 
 def _among_contested(outcome: Solution, labelled: Array, times: Array) -> bool:
-    """Whether the margins of labelled objects rank lower than those of a random draw would (rank sum test)."""
+    """Whether the margins of labelled objects rank lower than those of a draw (rank sum test)."""
     margin = _margin_without_labels(outcome)
     if margin is None:
         return False
@@ -139,7 +140,7 @@ def _among_contested(outcome: Solution, labelled: Array, times: Array) -> bool:
 
 
 def _margin_without_labels(outcome: Solution) -> Array | None:
-    """By how much the first class of each distinct row leads, labels of its own objects left aside."""
+    """By how much the first class of each distinct row leads, its own labels left aside."""
     if outcome.known is None:
         return outcome.row_margin
     rule = outcome.rule.base if isinstance(outcome.rule, RegressionRule) else outcome.rule

@@ -1,4 +1,4 @@
-"""What every answer is measured with: the weights of its objects, the majority vote, intervals and measures of agreement."""
+"""What every answer is measured with: weights of objects, the majority vote, intervals, kappas."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def row_weights(outcome: Solution) -> Array:
 
 
 def sampled(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array, float]:
-    """Some distinct rows, how often each counts in a sample of about `size`, and how many times the sample all rows are.
+    """Some distinct rows, how often each counts in a sample, and how many samples make all rows.
 
     Rows that are rare in the table are as rare in the sample. No row counts more often than it does
     in the table: otherwise a sample would be evidence for more objects than it holds.
@@ -102,7 +102,7 @@ def sampled(counts: Array, size: int, kept: Array | None = None) -> tuple[Array,
 
 
 def open_rows(outcome: Solution) -> Array:
-    """Which distinct rows the method had to answer: all but those whose known label was held fixed."""
+    """Which distinct rows the method had to answer: all without a label that is held fixed."""
     known = outcome.known
     if known is None or not known.fixed:
         return np.ones(len(outcome.row_proba), dtype=bool)
@@ -123,7 +123,7 @@ class Majority:
     """The majority vote on each distinct row, in the classes of another answer."""
 
     proba: Array  # rows x classes: shares of the votes
-    classes: Array  # the number of the class that most votes name, -1 for one that the other answer does not have
+    classes: Array  # that most votes name; -1 for a class that the other answer does not have
 
     @property
     def tied(self) -> Array:
@@ -186,12 +186,12 @@ def is_majority(outcome: Solution) -> bool:
 
 
 def changed_rows(outcome: Solution, votes: Majority) -> Array:
-    """The distinct rows whose label differs from the one that most votes name; known labels that were held fixed do not."""
+    """The distinct rows whose label, unless held fixed, differs from what most votes name."""
     return open_rows(outcome) & ~votes.tied & (outcome.row_classes != votes.classes)
 
 
 def changed_share(solution: Solution, votes: Majority | None) -> float | None:
-    """The share of labels that differ from those of the majority vote, of those that were not held fixed."""
+    """The share of labels, of those not held fixed, that differ from the majority vote's."""
     weight = row_weights(solution)
     total = float(weight @ open_rows(solution))
     if votes is None or is_majority(solution) or total <= 0:
@@ -254,7 +254,7 @@ def kappa(counts: Array, number: Array) -> tuple[float, float]:
 
 
 def cohen_kappa(table: Array, apart: Array | None = None) -> float:
-    """Cohen's kappa of a contingency table, labels x labels; NaN where chance alone would always agree.
+    """Cohen's kappa of a contingency table; NaN where chance alone would always agree.
 
     It may be weighted by how far two labels are `apart`, labels x labels; by default 0 or 1.
 
@@ -275,8 +275,9 @@ def cohen_kappa(table: Array, apart: Array | None = None) -> float:
 
 
 def mutual_information(counts: Any) -> float:
-    """The mutual information of rows and columns of a contingency table over the mean of their entropies; 1 where both are constant.
+    """The mutual information of rows and columns of counts over the mean of their entropies.
 
+    It is 1 where both are constant.
     The table may be sparse.
     """
     counts = sparse.csr_array(counts)

@@ -35,7 +35,7 @@ BEYOND_CHANCE = 0.7
 
 @dataclass(frozen=True)
 class Pairs:
-    """How similar base models of one kind are; they are ordered so that similar ones stand together.
+    """How similar base models of one kind are, ordered so that similar ones stand together.
 
     Two classifiers are as similar as the share of the objects both voted on where they name the
     same class, two clusterings as their normalised mutual information; NaN with too few objects in
@@ -64,7 +64,8 @@ def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
     --------
     >>> from ec3learn import EC3, Votes
     >>> said, others = [0, 1, 1] * 20, [0, 0, 1] * 20
-    >>> found = pairs(EC3().solve(Votes.from_labels({"a": said, "b": others, "c": others, "d": others, "copy of a": said})))
+    >>> table = {"a": said, "b": others, "c": others, "d": others, "copy of a": said}
+    >>> found = pairs(EC3().solve(Votes.from_labels(table)))
     >>> [(found.names[i], found.names[j]) for i, j in found.redundant]
     [('a', 'copy of a')]
     """
@@ -124,7 +125,7 @@ def without(outcome: Solved, model: str) -> tuple[float, float]:
 
 
 def _votes_by(votes: Votes, models: Sequence[int]) -> Array:
-    """The votes of some base models, models x rows: the number of the class or cluster, -1 for none.
+    """The votes of models, models x rows: the number of the class or cluster, -1 for none.
 
     A soft vote counts for its most probable class or cluster.
     """
@@ -148,7 +149,7 @@ def _order_by_similarity(similarity: Array) -> Array:
 
 
 def _agreements(answers: Array, right: Array, counts: Array) -> tuple[Array, Array, Array]:
-    """For each two classifiers how often they agree, on how many objects, and whether they copy each other.
+    """For each two classifiers how often they agree, of how many objects, and if they are copies.
 
     They may if they agree clearly more often than their class frequencies explain, and name the
     same class for half or more of the objects where either departs from the consensus.

@@ -1,4 +1,4 @@
-"""How often an answer is right by labels that the method did not see: known labels hidden in turn, or others.
+"""How often an answer is right by labels that the method did not see: hidden or other ones.
 
 scikit-learn is imported where it is used: it takes longer than a small answer.
 """
@@ -23,7 +23,7 @@ from .metrics import LEAST_LABELS, is_majority, majority, object_weights, wilson
 FOLDS = 5
 BINS = 10  # of confidence, in the calibration curve
 UNLIKELY = 0.05  # a p-value below which a difference is not put down to chance
-TOO_SURE = 0.05  # by how much a mean confidence is above the interval of the accuracy, to be called overconfident
+TOO_SURE = 0.05  # overconfident: the mean confidence is that far above the interval
 
 
 class Solver(Protocol):
@@ -51,14 +51,14 @@ class Quality:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two answers differ: how often only the first is right, and how often only the second."""
+    """Where two answers differ: how often only the first, and only the second, is right."""
 
     first: int
     second: int
 
     @property
     def p_value(self) -> float:
-        """How likely two equally good answers are to differ this much or more (McNemar's exact test)."""
+        """How likely equally good answers are to differ this much (McNemar's exact test)."""
         n = self.first + self.second
         return 1.0 if n == 0 else float(binomtest(self.first, n).pvalue)
 
@@ -115,10 +115,12 @@ class Score:
 
     def __repr__(self) -> str:
         low, high = self.interval
-        text = f"{self.basis}: {percent(self.accuracy)} correct (95 % interval {percent(low)} to {percent(high)})"
+        interval = f"95 % interval {percent(low)} to {percent(high)}"
+        text = f"{self.basis}: {percent(self.accuracy)} correct ({interval})"
         if self.difference is None or self.by_majority is None:
             return text
-        return f"{text}, {percent(self.by_majority)} by majority vote{' (inconclusive)' if self.difference.inconclusive else ''}"
+        unsure = " (inconclusive)" if self.difference.inconclusive else ""
+        return f"{text}, {percent(self.by_majority)} by majority vote{unsure}"
 
     def as_dict(self) -> dict[str, Any]:
         """The same for machines."""
@@ -166,7 +168,7 @@ def not_judged(outcome: Solved, truth: Any) -> InputError:
 
 
 def cross_validate(outcome: Solved, method: Solver) -> Score | None:
-    """Hide a fifth of the known labels at a time, let the method solve again, and count which hidden labels come out right.
+    """Hide a fifth of the known labels at a time, solve again, and count which come out right.
 
     None says that there are fewer than 20 known labels that were drawn at random.
 
@@ -193,7 +195,7 @@ def enough_known(outcome: Solution) -> bool:
 
 
 def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:
-    """The class probabilities and the class of each object, where it is labelled by an answer that did not see its label.
+    """The class probabilities and classes of objects by answers that did not see their labels.
 
     A method that takes no known labels solves once for all folds.
     """

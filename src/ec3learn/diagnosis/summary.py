@@ -1,4 +1,4 @@
-"""An answer in a few lines: what there is, who agrees, what is contested, how good it is, and what to be careful about."""
+"""An answer in a few lines: who agrees, what is contested, how good it is, what to beware of."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Summary:
 
     @property
     def lines(self) -> list[str]:
-        """What was solved by which method and why, and the facts that are single numbers, in words."""
+        """What was solved by which method and why, and single numbers, in words."""
         distinct = "" if self.n_distinct == self.n_objects else f" ({self.n_distinct:,} distinct)"
         classes = (
             f"{count(len(self.classes), 'class', 'classes')} {listed(self.classes['class'], 5)}"
@@ -109,7 +109,8 @@ def summarise(
     Examples
     --------
     >>> from ec3learn import EC3, Votes
-    >>> votes = Votes.from_labels({"svm": ["a", "b", "b"], "knn": ["a", "a", "b"], "tree": ["a", "a", "b"]})
+    >>> said = {"svm": ["a", "b", "b"], "knn": ["a", "a", "b"], "tree": ["a", "a", "b"]}
+    >>> votes = Votes.from_labels(said)
     >>> print(summarise(EC3().solve(votes)))
     iEC3: 3 objects, 2 classes ['a', 'b']
     Contested: 0.0 % of the objects (margin below 0.1)
@@ -162,7 +163,10 @@ def _label_notes(
     ]
     true_labels = read_labels(solution, truth, "truth")
     if truth is not None and not true_labels.only(~given_labels(solution)).any:
-        text = "All true labels belong to objects whose labels the method was given, so nothing is judged by them."
+        text = (
+            "All true labels belong to objects whose labels the method was given, so nothing is "
+            "judged by them."
+        )
         notes.append(Note(kinds.NOT_JUDGED, text))
     if any(
         label_weights(solution, each) is None for each in (taught_labels(solution), true_labels)
@@ -172,7 +176,7 @@ def _label_notes(
 
 
 def _by_known(solution: Solution, method: Solver | None) -> tuple[Score | None, list[Estimate]]:
-    """What known labels say of the answer and of the shares of the classes, with `method` by cross-validation."""
+    """What known labels say of the answer, by cross-validation, and of the shares of classes."""
     labels = taught_labels(solution)
     if not labels.any:
         return None, []

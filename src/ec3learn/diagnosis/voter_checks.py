@@ -1,4 +1,4 @@
-"""Voters who should not be trusted: they agree with the answer less often than chance, or no more often, or are biased.
+"""Voters who should not be trusted: no better than chance, or biased.
 
 Dawid-Skene judges whether voters are biased, not only unreliable, since it allows for bias: the
 confusion matrix of a voter shows that it mistakes one class for another. One number per voter, such
@@ -45,8 +45,9 @@ WORSE, NO_BETTER, ALWAYS = ORDER = (
 )
 
 RULE = (
-    f"Each voter with {FEW} votes or more is compared with random votes of the same class frequencies. Worse than "
-    f"chance: {100 * CLEARLY:.0f} % of such random votes agree with the consensus more often. No better than chance: they agree "
+    f"Each voter with {FEW} votes or more is compared with random votes of the same class "
+    f"frequencies. Worse than chance: {100 * CLEARLY:.0f} % of such random votes agree with the "
+    "consensus more often. No better than chance: they agree "
     "about as often. Of those who score, it counts whether their scores rise with the answer."
 )
 SAMPLE = 20_000  # distinct rows that are enough to judge by
@@ -71,7 +72,8 @@ def voter_checks(consensus: Solved) -> Table:
     --------
     >>> from ec3learn import MajorityVote, Votes
     >>> good = ["a", "b"] * 20
-    >>> voter_checks(MajorityVote().solve(Votes.from_labels({"one": good, "two": good, "lazy": ["a"] * 40})))
+    >>> votes = Votes.from_labels({"one": good, "two": good, "lazy": ["a"] * 40})
+    >>> voter_checks(MajorityVote().solve(votes))
     model  doubt                 says
     lazy   always says the same  a
     """
@@ -193,14 +195,15 @@ def bias_note(votes: Votes, known: KnownLabels | None, proba: Array) -> Note | N
         return None
     return Note(
         BIAS,
-        "The voters look biased, not only unreliable, and one weight each cannot fix that: Dawid-Skene explains the votes "
-        f"better and answers otherwise for {percent(apart)} of the objects. Check some of them, and compare with "
+        "The voters look biased, not only unreliable, and one weight each cannot fix that: "
+        "Dawid-Skene explains the votes better and answers otherwise for "
+        f"{percent(apart)} of the objects. Check some of them, and compare with "
         f"{arg('method', 'dawid-skene')} or {arg('towards', 'dawid-skene')}.",
     )
 
 
 def _evidence_of_bias(votes: Votes, codes: Array | None) -> tuple[float, Array]:
-    """The evidence for confusion matrices, over what it takes for them to explain the votes better, and their answer."""
+    """The evidence for confusion matrices (above 1: they explain more), and their answer."""
     groups, known = membership(votes), None if codes is None else KnownLabels(codes, np.inf)
     start, _, _ = mean_votes(votes, groups, votes.weights, known)
     matrices, coins = (
@@ -217,7 +220,7 @@ def _evidence_of_bias(votes: Votes, codes: Array | None) -> tuple[float, Array]:
 
 
 def bias_of(solution: Solution) -> Note | None:
-    """A note if the voters look biased and the answer suffers from it; None too where the method itself allows for bias."""
+    """A note if voters look biased, the answer suffers, and the method does not allow for it."""
     votes = solution.require_votes("bias")
     if votes.n_classes > FEW or _allows_for_bias(solution):
         return None
@@ -225,7 +228,7 @@ def bias_of(solution: Solution) -> Note | None:
 
 
 def _allows_for_bias(solution: Solution) -> bool:
-    """Whether the method, or the one it goes towards, learns how each voter mistakes one class for another."""
+    """Whether the method, or the one it goes towards, learns what each voter confuses."""
     rule = solution.rule
     if isinstance(rule, GroupRule) and rule.asked:
         (rule,) = rule.asked

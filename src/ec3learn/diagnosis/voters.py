@@ -1,4 +1,4 @@
-"""The base models, judged by the answer and by known labels: how good each is, how sure that is, and what it confuses."""
+"""The base models by the answer and by known labels: how good each is, and what it confuses."""
 
 from __future__ import annotations
 
@@ -229,7 +229,8 @@ def confusion_of(outcome: Solved, model: str) -> Table:
     Examples
     --------
     >>> from ec3learn import DawidSkene, Votes
-    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1] * 9, "b": [0, 0, 1, 1] * 9, "biased": [0, 0, 0, 1] * 9})
+    >>> good, biased = [0, 0, 1, 1] * 9, [0, 0, 0, 1] * 9
+    >>> votes = Votes.from_labels({"a": good, "b": good, "biased": biased})
     >>> DawidSkene().solve(votes).confusion("biased")
     class  share  says 0  says 1
         0  0.500   1.000   0.000
@@ -257,7 +258,7 @@ def confusion_of(outcome: Solved, model: str) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class Ballots:
-    """The votes: the number of each one's voter, its distinct row, its class in the answer (-1: none), its weight.
+    """The votes: voter, distinct row, class in the answer (-1: none) and weight of each.
 
     A soft vote counts for its most probable class. So does an answer on a scale, which is divided
     evenly among the classes: half a vote each for two classes where it lies on their border, and
@@ -298,7 +299,7 @@ class Ballots:
         return np.bincount(cells, weights=weights, minlength=shape[0] * n_classes).reshape(shape)
 
     def on_class(self, proba: Array) -> Array:
-        """How many votes of each base model are on objects of each class, by the class probabilities of rows."""
+        """How many votes of each base model are on each class, by class probabilities of rows."""
         shape = len(self.n_answered), len(proba)
         return np.asarray(
             sparse.csr_array((self.weights, (self.voters, self.rows)), shape=shape) @ proba
@@ -323,7 +324,7 @@ def ballots(votes: Votes, classes: Array) -> Ballots:
 
 
 def labelled_rows(votes: Votes, codes: Array, weights: Array | None = None) -> tuple[Votes, Array]:
-    """The votes on the objects with a label, and the label of each of their rows, as the number of a class.
+    """The votes on objects with a label, and the number of the class of each of their rows.
 
     Objects may count by `weights`; those of weight 0 are left out.
     """
@@ -340,7 +341,7 @@ def labelled_rows(votes: Votes, codes: Array, weights: Array | None = None) -> t
 
 
 def contingency(outcome: Solution) -> sparse.csr_array:
-    """How many objects of each class of the answer each group of the votes has, groups x classes, sparse."""
+    """How many objects of each class of the answer each group has, groups x classes, sparse."""
     votes = outcome.require_votes("voters")
     return count_classes(
         votes, membership(votes), outcome.row_classes, votes.counts, len(outcome.classes)

@@ -19,7 +19,7 @@ LEAST_VOTERS = MOST_LEADERS = 3  # voters below which, and leaders above which, 
 
 
 def notes_of(solution: Solution, *, fast: bool = False) -> tuple[Note, ...]:
-    """The notes of the method, and where there are votes, what is odd about the answer and the voters.
+    """The notes of the method, and what is odd about the answer and the voters.
 
     `fast` leaves out whether the voters are biased.
     """
@@ -72,7 +72,8 @@ def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
     """What is odd about the answer itself."""
     notes, classes = [], solution.row_classes
     if not solution.converged:
-        text = f"The solver stopped before it reached its tolerance: raise {arg('max_iter')} or {arg('tol')} and solve again."
+        remedy = f"raise {arg('max_iter')} or {arg('tol')} and solve again."
+        text = f"The solver stopped before it reached its tolerance: {remedy}"
         notes.append(Note(kinds.NOT_CONVERGED, text))
     if len(solution.classes) == 1:
         notes.append(Note(kinds.ONE_CLASS, "There is only one class, so every object has it."))
@@ -82,10 +83,12 @@ def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
     others = float(weight @ (votes.classes != classes)) / max(float(weight.sum()), 1e-300)
     if (classes == classes[0]).all() and others >= OFTEN:
         label = shown(plain(solution.classes[classes[0]]))
-        text = f"All objects got the class {label}, though most votes name another for {percent(others)} of them."
-        notes.append(Note(kinds.ONE_CLASS, f"{text} Compare with another method."))
+        though = f"though most votes name another for {percent(others)} of them"
+        text = f"All objects got the class {label}, {though}. Compare with another method."
+        notes.append(Note(kinds.ONE_CLASS, text))
     elif changed_share(solution, votes) == 0 and (votes.proba.max(axis=1) < 1 - 1e-9).any():
-        text = "No label differs from the majority vote's. What may differ is how confident the answer is."
+        but = "What may differ is how confident the answer is."
+        text = f"No label differs from the majority vote's. {but}"
         notes.append(Note(kinds.SAME_AS_MAJORITY, text))
     return notes
 
@@ -93,21 +96,24 @@ def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
 OF_DOUBTS = {  # the kind of note and its text, for each kind of doubt about voters
     WORSE: (
         kinds.WORSE_THAN_CHANCE,
-        "Worse than chance: {}. Such votes agree with the answer less often than random ones would.",
+        "Worse than chance: {}. Such votes agree with the answer less often than random ones "
+        "would.",
     ),
     NO_BETTER: (
         kinds.NO_BETTER_THAN_CHANCE,
-        "No better than chance: {}. Such votes agree with the answer no more often than random ones would.",
+        "No better than chance: {}. Such votes agree with the answer no more often than random "
+        "ones would.",
     ),
     ALWAYS: (
         kinds.CONSTANT,
-        "Always the same label: {}. Such votes carry no information about an object. Leave them out.",
+        "Always the same label: {}. Such votes carry no information about an object. Leave them "
+        "out.",
     ),
 }
 
 
 def two_voter_notes(solution: Solution) -> list[Note]:
-    """A note that two voters who disagree do not show who of them is right, unless something else could."""
+    """A note that two voters who disagree do not show who is right, unless something else could."""
     votes = solution.votes
     if votes is None:
         return [note for note in solution.notes if note.kind == kinds.TWO_VOTERS]
@@ -116,7 +122,10 @@ def two_voter_notes(solution: Solution) -> list[Note]:
     shares = majority(solution) if len(erring_voters(votes)) == 2 else None
     if shares is None or not (row_weights(solution) @ (shares.proba.max(axis=1) < 1 - 1e-9)):
         return []
-    text = "Two voters do not show which of them is right where they disagree: what is said of each tells whom the answer follows"
+    text = (
+        "Two voters do not show which of them is right where they disagree: what is said of each "
+        "tells whom the answer follows"
+    )
     return [Note(kinds.TWO_VOTERS, f"{text}. Add a third voter, or pass {arg('known')}.")]
 
 
@@ -135,7 +144,7 @@ def _voter_notes(solution: Solution) -> list[Note]:
 
 
 def score_notes(score: Score) -> list[Note]:
-    """The notes that the majority vote is better, or the answer too sure, by labels that the method did not see."""
+    """Notes that the majority vote is better, or the answer too sure, by unseen labels."""
     hidden, notes = score.cross_validated, []
     differ = score.difference
     if differ is not None and differ.second > differ.first and not differ.inconclusive:
@@ -143,7 +152,10 @@ def score_notes(score: Score) -> list[Note]:
             "known labels that were hidden from the method" if hidden else "the held-out labels"
         )
         first, second, p = differ.first, differ.second, differ.p_value
-        text = f"The majority vote is better on {labels}: where the two differ, it is right on {count(second, 'object')} and"
+        text = (
+            f"The majority vote is better on {labels}: where the two differ, it is right on "
+            f"{count(second, 'object')} and"
+        )
         remedy = "Try another method, or take the majority vote."
         notes.append(
             Note(
@@ -153,6 +165,7 @@ def score_notes(score: Score) -> list[Note]:
         )
     if score.overconfident:
         labels = "hidden known labels" if hidden else "the held-out labels"
-        text = f"The answer is overconfident: on {labels} the mean confidence is {score.consensus.confidence:.3f}, but only"
+        sure = f"the mean confidence is {score.consensus.confidence:.3f}, but only"
+        text = f"The answer is overconfident: on {labels} {sure}"
         notes.append(Note(kinds.OVERCONFIDENT, f"{text} {percent(score.accuracy)} are correct."))
     return notes
