@@ -51,11 +51,6 @@ class Judgement:
     size: str  # "", "reached" or "smaller"
     verdict: str
 
-    @property
-    def answer(self) -> bool | None:
-        """Whether the claim is right, whatever the size of the effect; None if that is inconclusive."""
-        return None if self.verdict == UNCLEAR else self.verdict != FAILS
-
 
 @dataclass(frozen=True, eq=False)
 class Claim:

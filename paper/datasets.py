@@ -4,10 +4,8 @@ A data set is one Parquet file with the features and, as its last column, the cl
 not in the folder EC3LEARN_DATA are downloaded once, checked, and kept in the cache in this form.
 """
 
-import hashlib
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.request import urlretrieve
@@ -20,18 +18,17 @@ from .registry import DATASETS, TARGET
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set: its table, and where it comes from."""
+    """A data set: its name and its table."""
 
     name: str
     frame: Any  # pandas.DataFrame: the features, nominal ones as categories, and the class
-    source: str
 
-    @cached_property
+    @property
     def X(self):
         """The features."""
         return self.frame.drop(columns=TARGET)
 
-    @cached_property
+    @property
     def codes(self):
         """The class of each row as an integer, its position among the sorted classes."""
         return np.unique(self.frame[TARGET].astype(str), return_inverse=True)[1]
@@ -40,13 +37,6 @@ class Dataset:
     def n_classes(self):
         """The number of classes."""
         return int(self.codes.max()) + 1
-
-    @cached_property
-    def content(self):
-        """A checksum of features and classes."""
-        columns = repr(list(map(str, self.X.columns))).encode()
-        cells = pd.util.hash_pandas_object(self.frame, index=False).to_numpy().tobytes()
-        return hashlib.sha256(columns + cells).hexdigest()
 
 
 def load(name, folder=None):
@@ -62,15 +52,15 @@ def load(name, folder=None):
     for place in places(folder):
         path = place / f"{name}.parquet"
         if path.is_file():
-            return Dataset(name, pd.read_parquet(path), str(path))
+            return Dataset(name, pd.read_parquet(path))
     if known.make is not None:
-        return Dataset(name, known.make(), known.made)
+        return Dataset(name, known.make())
     if known.url is None:
         raise ValueError(
             f"{name} is not published as a file that could be downloaded. "
             f"Set EC3LEARN_DATA to a folder with {name}.parquet."
         )
-    return Dataset(name, download(name, known), f"downloaded from {known.url}")
+    return Dataset(name, download(name, known))
 
 
 def at_hand(folder=None):
@@ -98,9 +88,6 @@ def download(name, known):
     path = cache_folder() / "datasets" / f"{name}.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     raw, _ = urlretrieve(known.url, path.with_suffix(".part"))
-    sha256 = hashlib.sha256(raw.read_bytes()).hexdigest()
-    if known.sha256 not in (None, sha256):
-        raise ValueError(f"{name} must have the checksum {known.sha256}, got {sha256}.")
     frame = known.read(raw)
     shape = (len(frame), frame.shape[1] - 1, frame[TARGET].nunique())
     if shape != known.shape:

@@ -23,7 +23,6 @@ COLOURS = {
     "iEC3, the paper's loop": "#E69F00",
 }
 QUIET = "#BBBBBB"
-LEARNED = ("iEC3, learned weights, hard votes", "iEC3, learned weights")
 Drawing = Any  # matplotlib.figure.Figure
 
 
@@ -129,7 +128,10 @@ def robustness(rows: Frame) -> Drawing:
         axis.plot(
             every.columns, every.to_numpy().T, color=COLOURS["iEC3"], linewidth=0.5, alpha=0.35
         )
-        for method in ("iEC3", "UPE", "majority vote", *LEARNED):
+        for method in (
+            *("iEC3", "UPE", "majority vote"),
+            *("iEC3, learned weights, hard votes", "iEC3, learned weights"),
+        ):
             shares = _shares(rows, experiment, "auc", method)
             axis.plot(
                 shares.columns,

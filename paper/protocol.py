@@ -16,13 +16,12 @@ What the paper leaves open is decided here and in `training.py`:
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ec3learn import Votes
 
-VERSION = 1  # of this protocol; cached outputs of another version are not used
 MOST_ROWS = 20_000  # of a data set, in the study of size
 MOST_UPE_OBJECTS = 4000  # with more it takes minutes
 
@@ -85,14 +84,6 @@ class Outputs:
         return Votes.from_labels(labels, clusters, classes=classes)
 
 
-class Split(NamedTuple):
-    """The positions of the rows in each set."""
-
-    train: Any
-    valid: Any
-    test: Any
-
-
 def split(n_rows, seed, max_rows):
     """Draw at most `max_rows` rows and split them 60/20/20, whatever their labels.
 
@@ -103,4 +94,4 @@ def split(n_rows, seed, max_rows):
     """
     drawn = np.random.default_rng(seed).permutation(n_rows)[:max_rows]
     first, second = round(0.6 * len(drawn)), round(0.8 * len(drawn))
-    return Split(*map(np.sort, np.split(drawn, [first, second])))
+    return [np.sort(part) for part in np.split(drawn, [first, second])]

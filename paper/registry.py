@@ -23,9 +23,7 @@ class Known:
     shape: tuple[int, int, int]  # rows, features, classes of the original
     url: str | None = None  # of the published file
     read: Any = None  # the function that reads this file into a table
-    sha256: str | None = None  # of this file
     make: Callable[[], Any] | None = None  # a table that needs no file of ours
-    made: str = ""  # where such a table comes from
 
 
 # ---- from files to tables ------------------------------------------------------------------------
@@ -140,14 +138,13 @@ DATASETS = {
         "Who survived the sinking of the Titanic: class, age and sex of 2,201 people.",
         (2201, 3, 2),
         make=_titanic,
-        made="OpenML's copy",
+        # OpenML's copy
     ),
     "spambase": Known(
         "Emails, spam or not: frequencies of 54 words and characters, and three lengths. KEEL's copy lacks 4 of 4,601 rows.",
         (4601, 57, 2),
         f"{UCI}/94/spambase.zip",
         partial(_table, members=["spambase.data"], rename={"0": "nonspam", "1": "spam"}),
-        sha256="813ac1df8effac70463c09c9c4b11e8803eefcab54771af66150852bcdcd1636",
     ),
     "magic": Known(
         "Simulated showers in a gamma telescope, caused by gamma rays or hadrons: ten measures of their images.",
@@ -160,7 +157,6 @@ DATASETS = {
         (30000, 23, 2),
         f"{UCI}/350/default+of+credit+card+clients.zip",
         _credit_cards,
-        sha256="56c885f84457f6680f8438f02bfcdac9579323d8a94465ee5f26e32baa727602",
     ),
     "adults": Known(
         "Who earns more than 50,000 dollars, from a census; rows with missing values are left out.",
@@ -193,7 +189,7 @@ DATASETS = {
         "Fisher's irises: two lengths and two widths of 150 flowers of three species.",
         (150, 4, 3),
         make=_iris,
-        made="scikit-learn's copy (two rows differ from UCI's)",
+        # scikit-learn's copy (two rows differ from UCI's)
     ),
     "image": Known(
         "Segments of outdoor images, 3 x 3 pixels each: 19 measures, seven kinds of surface.",
@@ -205,21 +201,19 @@ DATASETS = {
         "Three classes of mixtures of waves at 21 points, with noise.",
         (5000, 21, 3),
         make=waveforms,
-        made="made from the published definition (seed 0), not UCI's own 5,000 rows",
+        # made from the published definition (seed 0), not UCI's own 5,000 rows
     ),
     "statlog": Known(
         "Landsat pixels: four spectral bands of 3 x 3 neighbourhoods, six kinds of ground.",
         (6435, 36, 6),
         f"{UCI}/146/statlog+landsat+satellite.zip",
         partial(_table, members=["sat.trn", "sat.tst"], sep=" "),
-        sha256="7c54e0e11c872a1b0b647da370d596dcb06746159cce4121d92ccd70b7d7ce3c",
     ),
     "letter": Known(
         "Printed capital letters in many fonts: 16 measures of their images.",
         (20000, 16, 26),
         f"{UCI}/59/letter+recognition.zip",
         partial(_table, members=["letter-recognition.data"], target=0),
-        sha256="3b5f07a334697b6cace4fbae22940393a18fee596e73f68d97ce5973d52dc60f",
     ),
     "sensor": Known(
         "Currents of a drive in eleven states, intact or damaged: 48 features of 58,509 measurements.",

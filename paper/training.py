@@ -1,15 +1,13 @@
 """Train the base models of one repeat and keep their outputs; `protocol.py` says how."""
 
-import hashlib
-import os
 import warnings
-from dataclasses import asdict, dataclass, field
-from functools import lru_cache, partial
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
+from joblib import Memory
 from sklearn.base import clone
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -22,7 +20,7 @@ from ec3learn.estimator import Features, classifier_pool, clusterer_pool
 
 from . import published
 from .datasets import Dataset, cache_folder
-from .protocol import VERSION, Outputs, Protocol, Setup, Split, split
+from .protocol import Outputs, Protocol, Setup, split
 from .scores import mean_auc
 
 CLASSIFIERS = dict(
@@ -63,18 +61,9 @@ class Case:
     cache: Path | None = None
 
     def outputs(self, **setup):
-        """Base outputs for these fields of `Setup`, from the cache if they are there."""
-        asked = Setup(self.seed, **setup)
-        facts = (VERSION, asdict(asked), asdict(self.protocol), self.data.content)
-        key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
-        folder = self.cache or cache_folder() / "outputs"
-        path = folder / f"{self.data.name}-{self.seed}-{key}.joblib"
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(f".{os.getpid()}")
-            joblib.dump(base_outputs(self.data, asked, self.protocol), part, compress=3)
-            part.replace(path)
-        return joblib.load(path)
+        """Base outputs for these fields of `Setup`, made once and kept."""
+        memory = Memory(self.cache or cache_folder() / "outputs", verbose=0, compress=3)
+        return memory.cache(base_outputs)(self.data, Setup(self.seed, **setup), self.protocol)
 
 
 def base_outputs(data, setup, protocol):
@@ -116,7 +105,7 @@ def _remove_share(parts, codes, setup):
     touched = int(rng.choice(np.unique(codes[drawn])))
     rows = rng.permutation(drawn[codes[drawn] == touched])
     gone = rows[: round(setup.removed * len(rows))]
-    return Split(*(np.setdiff1d(part, gone) for part in parts)), touched
+    return [np.setdiff1d(part, gone) for part in parts], touched
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,18 +132,14 @@ class _Work:
         }
 
     def _votes(self, key, model):
+        settings = ParameterGrid(GRIDS[key] if self.setup.tuned else {})
+        table, codes = self.data.X.iloc[self.learned], self.codes[self.learned]
+        fitted = [clone(model).set_params(**chosen).fit(table, codes) for chosen in settings]
+        best = fitted[0]
         if self.setup.tuned:
-            settings = ParameterGrid(GRIDS[key])
-            fitted = [
-                self._fitted(clone(model).set_params(**own), self.learned) for own in settings
-            ]
             truth = self.codes[self.known]
-            scores = [mean_auc(self._proba(each, self.known), truth) for each in fitted]
-            return self._proba(fitted[int(np.argmax(scores))], self.objects)
-        return self._proba(self._fitted(model, self.learned), self.objects)
-
-    def _fitted(self, model, rows):
-        return model.fit(self.data.X.iloc[rows], self.codes[rows])
+            best = max(fitted, key=lambda each: mean_auc(self._proba(each, self.known), truth))
+        return self._proba(best, self.objects)
 
     def _proba(self, model, rows):
         """Class probabilities with a column per class, also for classes missing in training."""
@@ -181,9 +166,9 @@ class _Work:
         # XGBoost needs the codes 0, 1, 2, ...
         seen, numbers = np.unique(self.codes[self.learned], return_inverse=True)
         table, seed = self.data.X, self.setup.seed
-        for name, make in ensembles(self.protocol.without).items():
+        for name, ensemble in ensembles(self.protocol.without).items():
             features = Features(None, text="shares", dense=True, random_state=seed)
-            model = make_pipeline(features, make(random_state=seed))
+            model = make_pipeline(features, ensemble.set_params(random_state=seed))
             model.fit(table.iloc[self.learned], numbers)
             answers[name] = np.zeros((test.sum(), self.data.n_classes))
             answers[name][:, seen] = model.predict_proba(table.iloc[self.objects[test]])
@@ -209,12 +194,12 @@ def _clusterings(data, drawn, seed, protocol):
 def ensembles(without):
     """The paper's ensembles of classifiers by name."""
     made = {
-        "BAG": partial(BaggingClassifier, n_estimators=50),
-        "BOO": partial(AdaBoostClassifier, DecisionTreeClassifier(max_depth=3), n_estimators=50),
-        "RF": partial(RandomForestClassifier, n_estimators=100),
+        "BAG": BaggingClassifier(n_estimators=50),
+        "BOO": AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=50),
+        "RF": RandomForestClassifier(n_estimators=100),
     }
     if "XGB" not in without:
         from xgboost import XGBClassifier
 
-        made["XGB"] = partial(XGBClassifier, n_estimators=100, n_jobs=1)
-    return {name: make for name, make in made.items() if name not in without}
+        made["XGB"] = XGBClassifier(n_estimators=100, n_jobs=1)
+    return {name: model for name, model in made.items() if name not in without}

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ..protocol import MOST_ROWS
 from . import accuracy, answer, runtime
 
 
@@ -16,7 +15,6 @@ class Experiment:
     """An experiment: its function, its data sets (none: all that fit) and the repeats that suffice."""
 
     study: Callable
-    title: str
     datasets: Sequence[str] = ()
     repeats: int | None = None  # None: all
     timed: bool = False
@@ -33,28 +31,24 @@ SEVERAL = ("letter", "sensor", "sensor_3feat")  # the largest with many classes
 # Those with 19,000 rows or more that are available
 LARGER = ("magic", "creditcard", "adults", "diabetes", "letter")
 
-drop, add = answer.drop_one, answer.add_one_by_one
-
 EXPERIMENTS = {
-    "datasets": Experiment(accuracy.datasets, "The data sets", repeats=1, timed=True),
-    "accuracy": Experiment(accuracy.accuracy, "Accuracy of all methods"),
-    "accuracy_large": Experiment(
-        accuracy.accuracy_large, f"Accuracy with up to {MOST_ROWS:,} rows", LARGER
-    ),
-    "parameters": Experiment(answer.parameters, "Weights of the four terms"),
-    "epsilon": Experiment(answer.epsilon, "Tolerance of the paper's loop"),
-    "drop_classifier": Experiment(partial(drop, kind="proba"), "One classifier left out"),
-    "add_classifier": Experiment(partial(add, kind="proba", first=1), "Classifiers one by one"),
-    "clustering_nmi": Experiment(accuracy.clustering_nmi, "How clusterings match the classes"),
-    "drop_clustering": Experiment(partial(drop, kind="clusters"), "One clustering left out"),
-    "add_clustering": Experiment(partial(add, kind="clusters", first=0), "Clusterings one by one"),
-    "drop_term": Experiment(answer.drop_term, "One term left out"),
-    "imbalance": Experiment(answer.imbalance, "A class made rare", LARGEST),
-    "random_classifiers": Experiment(answer.random_classifiers, "Random classifiers"),
-    "random_clusterings": Experiment(answer.random_clusterings, "Random clusterings"),
-    "runtime": Experiment(runtime.runtime, "Runtime of the combination", timed=True),
-    "like_for_like": Experiment(runtime.like_for_like, "Runtime of the published loops", SEVERAL),
-    "growth_objects": Experiment(runtime.growth_objects, "Runtime and objects", SEVERAL),
-    "growth_models": Experiment(runtime.growth_models, "Runtime and base models", SEVERAL),
-    "growth_classes": Experiment(runtime.growth_classes, "Runtime and classes", SEVERAL),
+    "datasets": Experiment(accuracy.datasets, repeats=1, timed=True),
+    "accuracy": Experiment(accuracy.accuracy),
+    "accuracy_large": Experiment(accuracy.accuracy_large, LARGER),
+    "parameters": Experiment(answer.parameters),
+    "epsilon": Experiment(answer.epsilon),
+    "drop_classifier": Experiment(partial(answer.drop_one, kind="proba")),
+    "add_classifier": Experiment(partial(answer.add_one_by_one, kind="proba", first=1)),
+    "clustering_nmi": Experiment(accuracy.clustering_nmi),
+    "drop_clustering": Experiment(partial(answer.drop_one, kind="clusters")),
+    "add_clustering": Experiment(partial(answer.add_one_by_one, kind="clusters", first=0)),
+    "drop_term": Experiment(answer.drop_term),
+    "imbalance": Experiment(answer.imbalance, LARGEST),
+    "random_classifiers": Experiment(answer.random_classifiers),
+    "random_clusterings": Experiment(answer.random_clusterings),
+    "runtime": Experiment(runtime.runtime, timed=True),
+    "like_for_like": Experiment(runtime.like_for_like, SEVERAL),
+    "growth_objects": Experiment(runtime.growth_objects, SEVERAL),
+    "growth_models": Experiment(runtime.growth_models, SEVERAL),
+    "growth_classes": Experiment(runtime.growth_classes, SEVERAL),
 }

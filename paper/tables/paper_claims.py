@@ -57,8 +57,11 @@ def accuracy(rows: Frame) -> Iterator[Claim]:
             printed=average["iEC3"] / average["UPE"] - 1,
         )
         for make, better, worse in ((Headline, "iEC3", "EC3"), (Claim, "UPE", "BGCM")):
-            text = f"{better} is better than {worse} ({word})."
-            yield make(text, ours[better] - ours[worse], printed=average[better] - average[worse])
+            yield make(
+                f"{better} is better than {worse} ({word}).",
+                ours[better] - ours[worse],
+                printed=average[better] - average[worse],
+            )
     yield from _side_claims(rows)
 
 
@@ -87,14 +90,14 @@ def _side_claims(rows: Frame) -> Iterator[Claim]:
         every=True,
         rival=f"in print from {gain_printed.min():.1%} on",
     )
-    text = "The larger the data set, the larger the lead of iEC3 over the best baseline"
-    lead = ours["iEC3"] - ours[BASELINES].max(axis=1)
     if has(rows, "accuracy_large"):
         large = scored_cells(rows, "auc", "accuracy_large")
-        grown = (large["iEC3"] - large[BASELINES].max(axis=1)) - lead
-        yield Claim(f"{text}; here more rows of the same data set against fewer.", grown.dropna())
-    elif has(rows, "datasets"):
-        yield Claim(f"{text} (rank correlation).", correlations(lead, _sizes(rows)))
+        more, fewer = (own["iEC3"] - own[BASELINES].max(axis=1) for own in (large, ours))
+        yield Claim(
+            "The larger the data set, the larger the lead of iEC3 over the best baseline; here more "
+            "rows of the same data set against fewer.",
+            (more - fewer).dropna(),
+        )
 
 
 def _sizes(rows: Frame) -> Series:
@@ -151,8 +154,12 @@ def epsilon(rows: Frame) -> Iterator[Claim]:
     auc = cells(rows, "epsilon", "auc", columns="setting")
     last = f"{published.EPSILONS[-1]:.3f}"
     for tol, share in published.EPSILON_AUC.items():
-        text = f"Stopping the loop at epsilon {tol:.3f} instead of {last} costs {1 - share:.0%} of the AUC."
-        yield Share(text, 1 - auc[f"{tol:.3f}"] / auc[last], printed=1 - share)
+        yield Share(
+            f"Stopping the loop at epsilon {tol:.3f} instead of {last} costs {1 - share:.0%} of "
+            "the AUC.",
+            1 - auc[f"{tol:.3f}"] / auc[last],
+            printed=1 - share,
+        )
 
 
 # ---- base models (Tables 5 to 9) -----------------------------------------------------------------
@@ -206,8 +213,11 @@ def adding_classifiers(rows: Frame) -> Iterator[Claim]:
     """Yield what the paper claims of adding classifiers."""
     auc = cells(rows, "add_classifier", "auc", columns="setting")
     theirs = published.printed("add_classifier")[["creditcard_auc", "waveform_auc"]].mean(axis=1)
-    text = "Up to four classifiers, each adds much (AUC with four minus that with one)."
-    yield Claim(text, auc["4"] - auc["1"], printed=theirs[4] - theirs[1])
+    yield Claim(
+        "Up to four classifiers, each adds much (AUC with four minus that with one).",
+        auc["4"] - auc["1"],
+        printed=theirs[4] - theirs[1],
+    )
     yield never_hurts(auc, range(5, 8), "classifier never hurts once there are four")
 
 
@@ -279,8 +289,12 @@ def terms(rows: Frame) -> Iterator[Claim]:
         yield Share(
             f"Without {term} the AUC falls by {theirs[term]:.1%}.", lost[term], printed=theirs[term]
         )
-    text = "Leaving out a term never raises the AUC (by more than 0.2 %)."
-    yield Share(text, _units({term: lost[term] for term in lost}), above=-NOISE, every=True)
+    yield Share(
+        "Leaving out a term never raises the AUC (by more than 0.2 %).",
+        _units({term: lost[term] for term in lost}),
+        above=-NOISE,
+        every=True,
+    )
     yield Share(
         "J2 and J3 matter most (the smaller loss of the two minus the larger of the others).",
         lost[["J2", "J3"]].min(axis=1) - lost[["J1", "J4"]].max(axis=1),
@@ -308,8 +322,11 @@ def imbalance(rows: Frame) -> Iterator[Claim]:
     )
     theirs = pd.DataFrame(published.IMBALANCE_F).mean(axis=1)
     for other in ("EC3", "UPE"):
-        text = f"iEC3 keeps more of the F of the class than {other}."
-        yield Share(text, f["iEC3"] - f[other], printed=theirs["iEC3"] - theirs[other])
+        yield Share(
+            f"iEC3 keeps more of the F of the class than {other}.",
+            f["iEC3"] - f[other],
+            printed=theirs["iEC3"] - theirs[other],
+        )
 
 
 def robustness(rows: Frame) -> Iterator[Claim]:
@@ -326,14 +343,20 @@ def robustness(rows: Frame) -> Iterator[Claim]:
             every=True,
             rival=f"the majority vote keeps {overall(share['majority vote']):.1%}",
         )
-    text = f"It keeps more than UPE, which keeps {of_upe:.0%} (10 random classifiers)."
-    yield HeadlineShare(text, guess["iEC3"] - guess["UPE"], printed=least - of_upe)
+    yield HeadlineShare(
+        f"It keeps more than UPE, which keeps {of_upe:.0%} (10 random classifiers).",
+        guess["iEC3"] - guess["UPE"],
+        printed=least - of_upe,
+    )
     yield Share(
         "Random classifiers harm more than random clusterings.", scatter["iEC3"] - guess["iEC3"]
     )
     if has(rows, "datasets"):
-        text = "The smaller the data set, the more random classifiers harm (rank correlation of size and share kept)."
-        yield Claim(text, correlations(guess["iEC3"], _sizes(rows)))
+        yield Claim(
+            "The smaller the data set, the more random classifiers harm (rank correlation of size "
+            "and share kept).",
+            correlations(guess["iEC3"], _sizes(rows)),
+        )
 
 
 # ---- runtime (Table 11, Figure 7) ----------------------------------------------------------------
@@ -350,9 +373,13 @@ def runtime(rows: Frame) -> Iterator[Claim]:
     theirs = printed("runtime_seconds").T
     for other, note in notes.items():
         ratio = (theirs[other] / theirs["iEC3"]).mean()
-        text = f"iEC3 is {ratio:.2f} times as fast as {other} (ratio of times)."
-        over_sizes = (table[other] / table["iEC3"]).groupby(level=[0, 1]).mean()
-        yield Headline(text, over_sizes, above=1.0, printed=ratio, rival=note)
+        yield Headline(
+            f"iEC3 is {ratio:.2f} times as fast as {other} (ratio of times).",
+            (table[other] / table["iEC3"]).groupby(level=[0, 1]).mean(),
+            above=1.0,
+            printed=ratio,
+            rival=note,
+        )
 
 
 def growth(rows: Frame) -> Iterator[Claim]:

@@ -35,7 +35,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def data():
-    return Dataset("blobs", blobs(), "made up")
+    return Dataset("blobs", blobs())
 
 
 @pytest.fixture

@@ -179,18 +179,18 @@ def relabelled(data, rows):
     """The data set with the labels of some rows shuffled among them."""
     frame = data.frame.copy()
     frame.loc[rows, "target"] = np.random.default_rng(1).permutation(frame.loc[rows, "target"])
-    return Dataset(data.name, frame, "")
+    return Dataset(data.name, frame)
 
 
 def test_no_label_of_the_test_part_reaches_any_output(data):
-    shuffled = relabelled(data, split(len(data.codes), 0, SMALL.max_rows).test)
+    shuffled = relabelled(data, split(len(data.codes), 0, SMALL.max_rows)[2])
     ours, theirs = (base_outputs(each, Setup(0), SMALL) for each in (data, shuffled))
     assert (ours.truth != theirs.truth).any()
     assert_equal_outputs(ours, theirs)
 
 
 def test_labels_of_the_training_part_do_reach_the_outputs(data):
-    shuffled = relabelled(data, split(len(data.codes), 0, SMALL.max_rows).train)
+    shuffled = relabelled(data, split(len(data.codes), 0, SMALL.max_rows)[0])
     ours, theirs = (base_outputs(each, Setup(0, tuned=False), SMALL) for each in (data, shuffled))
     assert (ours.proba["LR"] != theirs.proba["LR"]).any()
     np.testing.assert_array_equal(ours.clusters["DBSCAN"], theirs.clusters["DBSCAN"])
@@ -206,5 +206,5 @@ def test_everywhere_votes_on_all_rows_that_no_model_has_seen(data):
 def test_outputs_are_kept_and_come_back_the_same(data, tmp_path, monkeypatch):
     case = Case(data, 0, SMALL, tmp_path)
     first = case.outputs(tuned=False)
-    monkeypatch.setattr("paper.training.base_outputs", None)
+    monkeypatch.setattr("paper.training._Work", None)
     assert_equal_outputs(first, case.outputs(tuned=False))
