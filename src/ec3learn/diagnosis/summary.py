@@ -196,9 +196,11 @@ def _by_truth(solution: Solution, truth: Any) -> list[Estimate]:
 
 
 def _classes(solution: Solution, shares: list[float], estimates: Sequence[Estimate]) -> Table:
-    columns: dict[str, Any] = {"class": [plain(label) for label in solution.classes]}
-    columns["share"] = shares
-    for head, name in (("estimate", "value"), ("low", "low"), ("high", "high")):
-        if estimates:
-            columns[head] = [getattr(each, name) for each in estimates]
-    return Table(columns)
+    classes = [plain(label) for label in solution.classes]
+    if not estimates:
+        return Table({"class": classes, "share": shares})
+    rows = [
+        (label, share, each.value, each.low, each.high)
+        for label, share, each in zip(classes, shares, estimates, strict=True)
+    ]
+    return Table.of(("class", "share", "estimate", "low", "high"), rows)

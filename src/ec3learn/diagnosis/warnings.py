@@ -50,16 +50,12 @@ def _leader_notes(solution: Solution, votes: Majority) -> list[Note]:
     """
     n_voters = sum(model.kind == "classifier" for model in solution.models)
     weight = row_weights(solution)
-    if weight.sum() < FEW or n_voters < LEAST_VOTERS:
+    outvoted = float(weight @ changed_rows(solution, votes)) / max(float(weight.sum()), 1e-300)
+    if weight.sum() < FEW or n_voters < LEAST_VOTERS or outvoted < OFTEN:
         return []
-    outvoted = float(weight @ changed_rows(solution, votes)) / float(weight.sum())
-    if outvoted < OFTEN:
-        return []
-    rows = voters(solution).rows()
-    leaders = [
-        shown(row["model"]) for row in rows if row["agreement"] == 1 and row["coverage"] >= 0.5
-    ]
-    if not leaders or len(leaders) > MOST_LEADERS:
+    followed = (row for row in voters(solution).rows() if row["agreement"] == 1)
+    leaders = [shown(row["model"]) for row in followed if row["coverage"] >= 0.5]
+    if not 0 < len(leaders) <= MOST_LEADERS:
         return []
     apart = f"though most votes name another class for {percent(outvoted)} of the objects"
     copies = "If they copy each other, drop all but one."
