@@ -43,14 +43,16 @@ ONE_VOTER = "one voter"  # nobody to compare a voter with
 TWO_VOTERS = "two voters"  # who disagree, and nothing shows who of them is right
 LONG_TABLE = "long table"  # one voter alone: perhaps the table has one row per vote
 GRADES = "grades"  # answers on a scale that were taken as votes for classes
-LEFT_OUT = "left out"  # base models that failed or were not selected
 FEW_LABELS = "few labels"  # classes with fewer labels than folds
 FREE_TEXT = "free text"  # columns of text that base models would take for categories
 UNUSED_LABELS = "unused labels"  # known labels that the method does not support
 WARNING = "warning"  # a warning of the method
 
 # Kinds that say: look twice before you use the answer. The others only say how it came about.
-ABOUT_VOTERS = {
+WARNINGS = {
+    LOOK_ALIKE,
+    LONG_TABLE,
+    CONTRADICTION,
     WORSE_THAN_CHANCE,
     WEIGHTS,
     BIAS,
@@ -59,9 +61,6 @@ ABOUT_VOTERS = {
     ONE_VOTER,
     TWO_VOTERS,
     DECIDED_ALONE,
-}
-ABOUT_LABELS = {LOOK_ALIKE, LONG_TABLE, CONTRADICTION}
-ABOUT_THE_ANSWER = {
     NOT_CONVERGED,
     ONE_CLASS,
     SAME_AS_MAJORITY,
@@ -69,7 +68,6 @@ ABOUT_THE_ANSWER = {
     OVERCONFIDENT,
     COLLAPSE,
 }
-WARNINGS = ABOUT_VOTERS | ABOUT_LABELS | ABOUT_THE_ANSWER
 
 MOST_OF_A_KIND = 3  # notes that are shown in full
 
