@@ -260,7 +260,14 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def _notes_on_pool(self, X: Any, pool: Pool, weights: Array | None) -> list[Note]:
         """Columns of free text, and who gets no weights; warnings, too."""
         texts = columns_of_text(X) if isinstance(self.classifiers, str) else []
-        notes = [_note_on_text(name) for name in texts]
+        taken, remedy = "which the pool takes for categories", "pass classifiers that read text"
+        notes = [
+            Note(
+                FREE_TEXT,
+                f"The column {name!r} seems to hold free text, {taken}. Leave it out, or {remedy}.",
+            )
+            for name in texts
+        ]
         without = [name for name, model in pool if weight_parameter(model) is None]
         if weights is not None and without:
             text = f"Trained without {arg('sample_weight')}, which their fit does not take: "
@@ -337,9 +344,3 @@ def columns_of_text(X: Any) -> list[str]:
         return []
     texts = [name for name, dtype in frame.schema.items() if dtype == nw.String]
     return [name for name in texts if frame.get_column(name).n_unique() > len(frame) / 2]
-
-
-def _note_on_text(name: str) -> Note:
-    remedy = "Leave it out, or pass classifiers that read text."
-    text = f"The column {name!r} seems to hold free text, which the pool takes for categories."
-    return Note(FREE_TEXT, f"{text} {remedy}")

@@ -33,7 +33,6 @@ from ..votes import Votes, has_clusterings
 # Measured on 15 data sets with 5, 20 and all labels per class (`benchmarks/estimator.py`).
 WEIGHT_PRECISION, OFFSET_PRECISION = 20.0, 10.0  # of the priors of w and b
 LABELS_FOR_HALF = 5.0  # labels per class with which EC3 has half of the answer at most
-PULLS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma and delta of EC3
 
 
 @dataclass(eq=False, repr=False)
@@ -76,7 +75,9 @@ class PooledVote(Method):
         pooled = Answer(*answer, rule, weights=weights, lacking=NO_VOTE, notes=notes)
         if not self.clusterings or not has_clusterings(votes):
             return pooled
-        refined = EC3(*PULLS, towards=PooledVote(clusterings=False)).answer(votes, known)
+        alone = PooledVote(clusterings=False)
+        smooth = EC3(alpha=0.5, beta=0.0, gamma=0.5, delta=0.0, towards=alone)
+        refined = smooth.answer(votes, known)
         assert refined.rule is not None
         share = LABELS_FOR_HALF / (
             LABELS_FOR_HALF + max(n_labels / votes.n_classes, LABELS_FOR_HALF)
