@@ -216,8 +216,8 @@ def test_the_text_and_its_tables_disagree():
     said = found["iEC3 is at least 3 % and at most 10 % better than UPE."]
     assert said.startswith(f"{low} to {high}; below 3 % on {', '.join(gains.index[gains < 0.03])}.")
     ahead = [
-        f"{n} ({word})"
-        for word, t in (("AUC", auc), ("F", f))
-        for n in t.index[t["EC3"] > t["iEC3"]]
+        f"{name} ({word})"
+        for word, table in (("AUC", auc), ("F", f))
+        for name in table.index[table["EC3"] > table["iEC3"]]
     ]
     assert found["iEC3 is superior to EC3."] == f"EC3 is ahead on {', '.join(ahead)}."
