@@ -41,9 +41,9 @@ def path_of(path: Any, argument: str = "path") -> Path:
     """The path of a file; what is no path, and folders, are refused."""
     if not isinstance(path, (str, os.PathLike)):
         raise InputTypeError(argument, "must be the name of a file", got=path)
-    if "\0" in os.fspath(path):
+    if not os.fspath(path) or "\0" in os.fspath(path):
         raise InputError(argument, "must be the name of a file, without NUL", got=path)
-    if os.path.isdir(Path(path)):  # "" is the folder we are in
+    if os.path.isdir(path):
         raise InputFileError(argument, "must be a file", came=f"the folder {Path(path)}")
     return Path(path)
 

@@ -185,6 +185,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, w8):
     [
         (5, TypeError, "path must be the name of a file, got 5."),
         (None, TypeError, "path must be the name of a file, got None."),
+        ("", ValueError, "path must be the name of a file, without NUL, got ''."),
     ],
 )
 def test_what_is_no_file_s_name_is_refused(act, path, error, words):
