@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from crowds import FOLDER, PRINTED, crowd, judges, show
 
-from ec3learn import Auto, Consensus, MajorityVote, SoftVote, Table, Votes
+from ec3learn import Consensus, MajorityVote, Panel, SoftVote, Table, Votes
 
 CROWDS = [name for name in PRINTED if name != "web_pages"]  # of which few truths are known
 MOST = 1500  # objects of a crowd in the curves of votes
@@ -116,7 +116,7 @@ def label_curve(name: str, choose: Chooser, seed: int) -> list[float]:
     known: dict[object, object] = {}
     curve = []
     for _ in range(STEPS + 1):
-        answer = Auto().solve(votes, known or None)
+        answer = Panel().solve(votes, known or None)
         curve.append(float(np.mean(answer.labels() == np.array(true, dtype=object))))
         known |= {i: truth[i] for i in choose(answer, max(1, int(0.03 * len(votes))), rng)}
     return curve
@@ -138,7 +138,7 @@ def vote_curve(name: str, choose: Chooser, seed: int) -> list[float]:
     classes, curve = sorted({*votes["answer"], *truth}), []
     for _ in range(2 * STEPS + 1):
         now = votes[place < votes["question"].map(have)]
-        answer = Auto().solve(
+        answer = Panel().solve(
             Votes.from_long(now["question"], now["worker"], now["answer"], classes=classes)
         )
         true = truth[answer.object_ids.tolist()].to_numpy()
@@ -179,7 +179,7 @@ def shares(n: int, draws: int) -> Table:
     for name, (votes, truth) in cases.items():
         if votes.n_classes > 2:
             continue
-        answer, label = Auto().solve(votes), votes.classes[1]
+        answer, label = Panel().solve(votes), votes.classes[1]
         names = range(len(votes)) if votes.object_ids is None else votes.object_ids.tolist()
         true = float(np.mean([truth[i] == label for i in names]))
         found = []

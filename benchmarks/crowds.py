@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ec3learn import EBCC, EC3, METHODS, Auto, DawidSkene, Scale, Table, Votes
+from ec3learn import EBCC, EC3, METHODS, DawidSkene, Panel, Scale, Table, Votes
 from ec3learn.diagnosis.score import quality
 
 FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -126,7 +126,7 @@ def with_labels(votes: Votes, truth: pd.Series, n: int, draws: int = 20) -> dict
     found = []
     for seed in range(draws):
         chosen = np.random.default_rng(seed).choice(len(truth), n, replace=False)
-        found.append(measured(Auto(), votes, truth, {int(i): truth[i] for i in chosen}))
+        found.append(measured(Panel(), votes, truth, {int(i): truth[i] for i in chosen}))
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
@@ -136,7 +136,7 @@ def some_judges(votes: Votes, truth: pd.Series, size: int, draws: int = 15) -> d
     for _ in range(draws):
         found.append(
             measured(
-                Auto(),
+                Panel(),
                 votes.drop(*rng.choice(names, len(names) - size, replace=False).tolist()),
                 truth,
             )

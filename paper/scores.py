@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score, roc_auc_score
 
-from ec3learn import ReliabilityWarning
+from ec3learn.methods import ReliabilityWarning
 
 
 def mean_auc(proba, truth):

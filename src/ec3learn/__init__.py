@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._checks import InputError
     from ._table import Table
-    from .answer import ExtendWarning, Note
     from .consensus import Consensus
     from .estimator.classifier import EC3Classifier
     from .estimator.crowd import CrowdClassifier
@@ -23,18 +22,15 @@ if TYPE_CHECKING:
         EC3,
         METHODS,
         UPE,
-        Auto,
         DawidSkene,
         MajorityVote,
         Panel,
-        ReliabilityWarning,
         SoftVote,
         StackedVote,
         WeightedVote,
-        compare,
         solve,
     )
-    from .tables import combine, extend, read_argilla, read_label_studio, votes_from
+    from .tables import combine, extend, votes_from
     from .votes import Scale, Votes
 
 __version__ = "0.1.0.dev0"
@@ -48,29 +44,21 @@ __all__ = [
     "EC3",
     "METHODS",
     "UPE",
-    "Auto",
     "Consensus",
     "CrowdClassifier",
     "DawidSkene",
     "EC3Classifier",
-    "ExtendWarning",
     "InputError",
     "MajorityVote",
-    "Note",
     "Panel",
-    "ReliabilityWarning",
     "Scale",
     "SoftVote",
     "StackedVote",
     "Table",
     "Votes",
     "WeightedVote",
-    "__version__",
     "combine",
-    "compare",
     "extend",
-    "read_argilla",
-    "read_label_studio",
     "solve",
     "votes_from",
 ]
@@ -80,10 +68,9 @@ __all__ = [
 _HOMES = {
     "_checks": ["InputError"],
     "_table": ["Table"],
-    "answer": ["ExtendWarning", "Note"],
     "consensus": ["Consensus"],
     "estimator": ["CrowdClassifier", "EC3Classifier"],
-    "tables": ["combine", "extend", "read_argilla", "read_label_studio", "votes_from"],
+    "tables": ["combine", "extend", "votes_from"],
     "votes": ["Scale", "Votes"],
 }
 

@@ -19,13 +19,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ec3learn import Auto, Scale, Votes, compare, solve, votes_from
+from ec3learn import Panel, Scale, Votes, solve, votes_from
 from ec3learn._table import Table
 from ec3learn._text import UNSHOWN
 from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
 from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
 from ec3learn.diagnosis import agreement, effective_voters, error_correlation, kappas
+from ec3learn.methods import compare
 from ec3learn.tables.reading import MEMORY, workspace
 
 ROOT = Path(__file__).parents[2]
@@ -979,7 +980,7 @@ def test_the_report_calls_objects_by_their_row_or_by_a_column(folder, run):
         )
         page = Path("report.html").read_text(encoding="utf-8")
         votes = votes_from(pl.read_csv("votes.csv"), **ALL_VOTERS)
-        contested = [row["object"] for row in Auto().solve(votes).contested(5).rows()]
+        contested = [row["object"] for row in Panel().solve(votes).contested(5).rows()]
         assert all(f">{first.format(row)}<" in page for row in contested)
     assert run("combine", "named.csv", *VOTERS, "--id", "nam", "--report", "x.html")[2].startswith(
         "ec3learn: id must name a column of the table, got 'nam'."
@@ -1093,7 +1094,7 @@ def test_one_row_per_object_needs_a_long_table(folder, run):
 def test_contested_objects_are_written_and_printed_for_machines(folder, run):
     words = ["--id", "id", "--n-contested", 7, "--contested", "review.csv", "--json"]
     facts = json.loads(run("combine", "votes.csv", *VOTERS, *words)[1])
-    expected = Auto().solve(votes_from(pl.read_csv("votes.csv"), **ALL_VOTERS)).contested(7)
+    expected = Panel().solve(votes_from(pl.read_csv("votes.csv"), **ALL_VOTERS)).contested(7)
     assert column("review.csv", "object") == [f"mail-{row}" for row in expected["object"]]
     assert column("review.csv", "why") == expected["why"]
     assert [row["object"] for row in facts["most_contested"]] == column("review.csv", "object")
@@ -1561,7 +1562,7 @@ def test_labels_of_a_draw_are_weighed_by_their_chances(folder, run):
     judged = json.loads(run("combine", *words, "--truth", "d.csv", "--json")[1])["judged"]
     assert judged["consensus"] == pytest.approx(solve(votes).score(draw))
     assert judged["consensus"] != pytest.approx(solve(votes).score(known))
-    taught = solve(votes, known=draw).summary(Auto()).as_dict()["held_out"]
+    taught = solve(votes, known=draw).summary(Panel()).as_dict()["held_out"]
     shown = json.loads(run("combine", *words, "--known", "d.csv", "--json")[1])["held_out"]
     assert shown["consensus"] == pytest.approx(taught["consensus"], abs=0.05)
     few = run("combine", *words, "--known", "d.csv", "--max-rows", 60, "--json")[1]

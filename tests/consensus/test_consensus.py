@@ -12,18 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import normalized_mutual_info_score
 
 import ec3learn
-from ec3learn import (
-    BWA,
-    EBCC,
-    EC3,
-    Consensus,
-    DawidSkene,
-    ExtendWarning,
-    MajorityVote,
-    Panel,
-    Scale,
-    Votes,
-)
+from ec3learn import BWA, EBCC, EC3, Consensus, DawidSkene, MajorityVote, Panel, Scale, Votes
+from ec3learn.answer import ExtendWarning
 
 from ..strategies import any_settings, any_tables, any_votes
 
@@ -400,7 +390,7 @@ def test_a_crowd_extended_to_itself_gives_the_consensus(crowd, solver):
 
 
 @given(any_votes(), any_votes(), st.randoms(use_true_random=False))
-@pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")
+@pytest.mark.filterwarnings("ignore::ec3learn.answer.ExtendWarning")
 def test_an_extension_does_not_depend_on_the_batch(votes, new, random):
     consensus = EC3().solve(votes)
     together = consensus.extend(new).proba

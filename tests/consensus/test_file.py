@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from ec3learn import BGCM, BWA, EC3, UPE, Auto, Consensus, DawidSkene, MajorityVote, Scale, Votes
+from ec3learn import BGCM, BWA, EC3, UPE, Consensus, DawidSkene, MajorityVote, Panel, Scale, Votes
 from ec3learn.consensus.file import VERSION
 
 
@@ -217,12 +217,12 @@ def every_kind(w8):
         DawidSkene(one_coin=True),
         BWA(),
         UPE(random_state=0),
-        Auto(),
+        Panel(),
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [method.solve(votes) for method in methods for votes in (w8, long)] + [
-            Auto().solve(graded),
+            Panel().solve(graded),
             EC3().solve(w8, known={0: 1}),
         ]
 
@@ -246,7 +246,7 @@ def test_everything_that_is_saved_is_loaded(tmp_path, w8, objects):
 
 
 @pytest.mark.filterwarnings(
-    "ignore::ec3learn.ExtendWarning"
+    "ignore::ec3learn.answer.ExtendWarning"
 )  # of base models that are missing or were never seen
 @pytest.mark.parametrize("method", [EC3(), DawidSkene(), MajorityVote()])
 def test_answers_for_new_objects_of_other_voters_can_be_saved_and_loaded(tmp_path, method):

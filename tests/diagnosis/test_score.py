@@ -97,7 +97,7 @@ def test_labels_the_method_was_given_do_not_judge_it():
     assert found.confusion.tolist() == [[29, 0], [0, 29]]
 
 
-@pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")
+@pytest.mark.filterwarnings("ignore::ec3learn.answer.ExtendWarning")
 def test_a_vote_for_a_class_the_answer_does_not_have_is_wrong():
     consensus = EC3().solve(Votes.from_labels({"a": ["x", "y"]}))
     new = consensus.extend(Votes.from_labels({"a": ["x", "y"], "b": ["z", "z"], "c": ["z", "z"]}))

@@ -261,7 +261,7 @@ def test_of_judges_who_score_it_is_the_answer_of_the_method_too():
     assert np.array_equal(consensus.solution.expand(found.proba), alone.proba)
 
 
-@pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")
+@pytest.mark.filterwarnings("ignore::ec3learn.answer.ExtendWarning")
 def test_a_class_that_the_answer_does_not_have_is_marked():
     consensus = MajorityVote().solve(Votes.from_labels({"a": ["x", "y"]}))
     new = consensus.extend(

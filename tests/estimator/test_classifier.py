@@ -420,7 +420,7 @@ def test_minus_one_is_a_class_unless_it_is_said_not_to_be(iris):
     assert made(consensus="iec3").fit(X, np.where(y == 0, -1, 1)).classes_.tolist() == [-1, 1]
 
 
-@pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")
+@pytest.mark.filterwarnings("ignore::ec3learn.methods.ReliabilityWarning")
 def test_retraining_helps_with_few_labels():
     X, y = load_digits(return_X_y=True)
     X, new_X, y, new_y = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)

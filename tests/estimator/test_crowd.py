@@ -24,8 +24,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ec3learn
-from ec3learn import Auto, CrowdClassifier, DawidSkene, ExtendWarning, Votes
+from ec3learn import CrowdClassifier, DawidSkene, Panel, Votes
 from ec3learn._checks import InputError
+from ec3learn.answer import ExtendWarning
 from ec3learn.estimator import crowd
 
 K, J, N = 10, 12, 500
@@ -72,7 +73,7 @@ def accuracy(labels, truth):
 
 def test_features_and_votes_together_beat_each_alone(digits, table, fitted):
     X, y = digits
-    by_votes = Auto().solve(Votes.from_labels(table))
+    by_votes = Panel().solve(Votes.from_labels(table))
     majority = ec3learn.MajorityVote().solve(Votes.from_labels(table)).labels()
     by_features = linear().fit(X[:400], majority[:400].astype(int)).predict(X[400:])
     assert accuracy(fitted.transduction_, y) > accuracy(by_votes.labels(), y) + 0.1
@@ -173,7 +174,7 @@ def test_rows_that_every_tree_has_seen_are_answered_by_their_votes():
 def test_useless_features_leave_the_answer_to_the_votes(digits, table):
     X = np.random.default_rng(0).normal(size=(N, 8))
     model = CrowdClassifier(linear(), random_state=0).fit(X, table)
-    alone = Auto().solve(Votes.from_labels(table))
+    alone = Panel().solve(Votes.from_labels(table))
     assert accuracy(model.transduction_, digits[1]) >= accuracy(alone.labels(), digits[1]) - 0.005
     words = (
         "The features were not used, because the votes do not bear them out: the answer is that of"
@@ -200,7 +201,7 @@ def test_voters_worse_than_chance_are_named_and_do_no_harm(digits):
     votes = wide_votes(y, per=4, skill=0.7)
     votes[:, :3] = np.where(np.isnan(votes[:, :3]), np.nan, (y[:, None] + 1) % K)
     model = CrowdClassifier(linear(), random_state=0).fit(X, votes)
-    alone = Auto().solve(Votes.from_labels(votes))
+    alone = Panel().solve(Votes.from_labels(votes))
     assert accuracy(model.transduction_, y) >= accuracy(alone.labels(), y) - 0.005
     worse = "Worse than chance: classifier_0, classifier_1, classifier_2."
     assert any(str(note).startswith(worse) for note in model.notes_)

@@ -22,7 +22,9 @@ from ec3learn.votes.layout import Stores
 from ..strategies import RawTable, any_tables, any_votes, graded_votes
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning"),  # random votes deserve it
+    pytest.mark.filterwarnings(
+        "ignore::ec3learn.methods.ReliabilityWarning"
+    ),  # random votes deserve it
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 

@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from ec3learn import METHODS, DawidSkene, MajorityVote, Votes, WeightedVote, compare
+from ec3learn import METHODS, DawidSkene, MajorityVote, Votes, WeightedVote
 from ec3learn.diagnosis import cross_validate, judge
+from ec3learn.methods import compare
 
 
 def noisy_votes(n=120, seed=0):

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ec3learn import EC3, Auto, DawidSkene, MajorityVote, Votes, WeightedVote
+from ec3learn import EC3, DawidSkene, MajorityVote, Panel, Votes, WeightedVote
 
 FOLDER = (
     Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[3] / "shared" / "data")) / "crowd"
@@ -66,7 +66,7 @@ def test_the_default_is_nearly_as_good_as_the_best_method_on_this_crowd(crowd):
         DawidSkene(prior="uniform"),
         DawidSkene(one_coin=True, prior="uniform"),
     )
-    assert accuracy(Auto(), crowd) >= max(accuracy(method, crowd) for method in rivals) - 0.015
+    assert accuracy(Panel(), crowd) >= max(accuracy(method, crowd) for method in rivals) - 0.015
 
 
 # ---- the recipe for users of crowd-kit (docs/tables.md) ------------------------------------------

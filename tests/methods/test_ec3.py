@@ -396,7 +396,9 @@ def test_every_row_is_a_distribution(table, settings, solver):
     assert consensus.solution.objective >= 0
 
 
-@pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")  # random votes deserve it
+@pytest.mark.filterwarnings(
+    "ignore::ec3learn.methods.ReliabilityWarning"
+)  # random votes deserve it
 @given(any_votes(), st.sampled_from(["equal", "agreement"]))
 def test_nothing_is_ever_nan(votes, weights):
     consensus = EC3(weights=weights).solve(votes)

@@ -28,10 +28,10 @@ from ec3learn._checks import InputError
 from ec3learn.algebra import trust
 from ec3learn.votes import Prior, Trust, only_rows
 
-pytestmark = pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::ec3learn.methods.ReliabilityWarning")
 
 ADMITS = {
-    "auto": ec3learn.Auto(),
+    "auto": ec3learn.Panel(),
     "dawid-skene": DawidSkene(),
     "ebcc": EBCC(),
     "bwa": BWA(),
@@ -358,7 +358,7 @@ def test_the_majority_vote_to_compare_with_has_no_part_in_the_prior(crowd):
         MajorityVote().solve(votes).proba,
     )
     assert plain is not None
-    assert consensus.summary(ec3learn.Auto()).held_out is not None
+    assert consensus.summary(ec3learn.Panel()).held_out is not None
 
 
 def test_a_prior_of_no_object_is_not_used(crowd):

@@ -7,16 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
-from ec3learn import (
-    EC3,
-    DawidSkene,
-    MajorityVote,
-    ReliabilityWarning,
-    SoftVote,
-    Votes,
-    WeightedVote,
-)
+from ec3learn import EC3, DawidSkene, MajorityVote, SoftVote, Votes, WeightedVote
 from ec3learn.answer.notes import LONG_TABLE, LOOK_ALIKE, NO_ANSWER, ONE_VOTER, WEIGHTS
+from ec3learn.methods import ReliabilityWarning
 from ec3learn.votes import merge_equal_rows
 
 
@@ -250,7 +243,9 @@ def accuracy(method, votes, truth):
         return (method.solve(votes).labels() == truth).mean()
 
 
-@pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")  # that one is biased indeed
+@pytest.mark.filterwarnings(
+    "ignore::ec3learn.methods.ReliabilityWarning"
+)  # that one is biased indeed
 def test_an_annotator_who_always_says_the_same_gets_no_weight():
     rng = np.random.default_rng(0)
     truth = rng.random(1000) < 0.2

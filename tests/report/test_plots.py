@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ec3learn import EC3, Consensus, ReliabilityWarning, Votes, WeightedVote
+from ec3learn import EC3, Consensus, Votes, WeightedVote
+from ec3learn.methods import ReliabilityWarning
 from ec3learn.report import plots
 
 matplotlib.use("Agg")

@@ -19,11 +19,11 @@ from ec3learn import (
     C3ESL,
     EC3,
     UPE,
-    Auto,
     Consensus,
     DawidSkene,
     EC3Classifier,
     MajorityVote,
+    Panel,
     Scale,
     SoftVote,
     Votes,
@@ -203,7 +203,7 @@ def test_the_page_has_the_facts_of_the_summary():
 
 def test_the_section_on_trust_has_what_the_diagnosis_says():
     said, clusters, truth = a_pool()
-    consensus = Auto().solve(
+    consensus = Panel().solve(
         Votes.from_labels(said, clusters), known=dict(enumerate(truth[:40].tolist()))
     )
     rest = np.where(np.arange(400) < 40, None, truth)
@@ -222,21 +222,21 @@ def test_the_section_on_trust_has_what_the_diagnosis_says():
 def test_votes_per_object_are_counted_by_what_objects_count_and_where_there_are_any():
     said = {f"v{j}": [0, 1, int(j > 1), None] for j in range(5)}
     said["v4"][0] = None
-    trust = facts_of(Auto().solve(Votes.from_labels(said, sample_weight=[8, 1, 1, 10])))["trust"]
+    trust = facts_of(Panel().solve(Votes.from_labels(said, sample_weight=[8, 1, 1, 10])))["trust"]
     assert trust["n_votes"] == pytest.approx((8 * 4 + 2 * 5) / 10)
     assert trust["effective_voters"] <= trust["n_votes"]
 
 
 def test_without_labels_the_page_says_how_to_estimate_a_share():
     said, _, _ = a_pool()
-    page = html.unescape(page_of(facts_of(Auto().solve(Votes.from_labels(said)))).decode())
+    page = html.unescape(page_of(facts_of(Panel().solve(Votes.from_labels(said)))).decode())
     assert "Can I trust it?" in page
     assert "ec3learn ask --goal share" in page
 
 
 def test_the_objects_to_ask_about_are_a_csv_file_in_the_page():
     said, _, _ = a_pool()
-    consensus = Auto().solve(Votes.from_labels(said))
+    consensus = Panel().solve(Votes.from_labels(said))
     page = page_of(facts_of(consensus)).decode()
     content = re.search(
         r'download="ask.csv" href="data:text/csv;charset=utf-8;base64,([^"]+)"', page
@@ -249,7 +249,7 @@ def test_voters_have_intervals_and_leans_in_the_page():
     said, _, truth = a_pool()
     said["yes"] = np.where(np.arange(400) % 2, "bee", truth)
     page = html.unescape(
-        page_of(facts_of(Auto().solve(Votes.from_labels(said)), truth=truth)).decode()
+        page_of(facts_of(Panel().solve(Votes.from_labels(said)), truth=truth)).decode()
     )
     row = re.search(r"<tr><th scope=\"row\"><bdi>yes</bdi>.*?</tr>", page)[0]
     assert re.search(r"\d+ to \d+\s%", row)
@@ -822,7 +822,7 @@ def test_judges_who_score_are_in_the_table_of_voters():
         for j in range(4)
     }
     votes = Votes.from_labels(scores, classes=["bad", "good"], scale=Scale(range(1, 6)))
-    facts = facts_of(Auto().solve(votes), truth=np.where(good, "good", "bad"))
+    facts = facts_of(Panel().solve(votes), truth=np.where(good, "good", "bad"))
     assert facts["summary"].startswith("Panel of 4 judges: 300")
     assert {row["model"] for row in facts["models"]["rows"]} == set(scores)
     assert all(row["low"] < row["accuracy"] < row["high"] for row in facts["models"]["rows"])

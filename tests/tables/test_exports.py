@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ec3learn import combine, read_argilla, read_label_studio
+from ec3learn import combine
 from ec3learn._checks import InputError
+from ec3learn.tables import read_argilla, read_label_studio
 from ec3learn.tables.columns import Naming
 from ec3learn.tables.files import combine_file, open_file
 

@@ -19,18 +19,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from polars.testing import assert_frame_equal
 
-from ec3learn import (
-    EC3,
-    METHODS,
-    Auto,
-    Consensus,
-    ExtendWarning,
-    ReliabilityWarning,
-    Scale,
-    Votes,
-)
+from ec3learn import EC3, METHODS, Consensus, Panel, Scale, Votes
 from ec3learn._checks import InputError
+from ec3learn.answer import ExtendWarning
 from ec3learn.answer.notes import BIAS, REPEATS
+from ec3learn.methods import ReliabilityWarning
 from ec3learn.tables import combine, extend, votes_from
 
 from ..strategies import any_tables, fuzzed
@@ -174,7 +167,7 @@ def solved(frame, method=None, known=None, **options):
         {name: frame[name].to_list() for name in CLUSTERINGS},
         **options,
     )
-    return (method or Auto()).solve(votes, None if known is None else frame[known].to_list())
+    return (method or Panel()).solve(votes, None if known is None else frame[known].to_list())
 
 
 # ---- the same answer on every kind of table ------------------------------------------------------
@@ -245,7 +238,7 @@ def test_categoricals_enums_and_bools_vote(made, kind):
     )
     rows = rows_of(combine(made(kind, frame), classifiers=CLASSIFIERS, clusterings=["yes"]))
     plain = {name: frame[name].cast(pl.String).to_list() for name in CLASSIFIERS}
-    expected = Auto().solve(Votes.from_labels(plain, {"yes": frame["yes"].to_list()}))
+    expected = Panel().solve(Votes.from_labels(plain, {"yes": frame["yes"].to_list()}))
     assert rows["consensus"].to_list() == expected.labels().tolist()
     assert_allclose(rows["confidence"], expected.confidence, **EXACT)
 
@@ -254,7 +247,7 @@ def test_categoricals_enums_and_bools_vote(made, kind):
 def test_labels_that_are_whole_numbers_come_back_as_such(made, kind):
     frame = votes_table(80)
     answered = combine(made(kind, frame), classifiers=CLUSTERINGS, missing=-1)
-    expected = Auto().solve(
+    expected = Panel().solve(
         Votes.from_labels({name: frame[name].to_list() for name in CLUSTERINGS}, missing=-1)
     )
     assert nw.from_native(answered).collect_schema()["consensus"] == nw.Int64
@@ -274,7 +267,7 @@ def test_hostile_names_and_labels_survive(made, kind):
     table = made(kind, frame)
     answered = rows_of(combine(table, classifiers=names))
     assert (
-        answered["consensus"].to_list() == Auto().solve(Votes.from_labels(said)).labels().tolist()
+        answered["consensus"].to_list() == Panel().solve(Votes.from_labels(said)).labels().tolist()
     )
     assert_frame_equal(answered.select(frame.columns), rows_of(table))
 
@@ -696,7 +689,7 @@ def test_soft_votes_are_groups_of_columns(made, kind):
         clusterings={"gmm": "gmm_*"},
         classes=["ham", "spam"],
     )
-    expected = soft_answer(Auto())
+    expected = soft_answer(Panel())
     assert rows_of(table)["consensus"].to_list() == expected.labels().tolist()
     assert_allclose(rows_of(table)["confidence"], expected.confidence, atol=1e-7)
 
@@ -748,7 +741,7 @@ def long_answer(frame, method=None, known=False):
     gold = {
         task: label for task, label in objects.select("task", "gold").rows() if label is not None
     }
-    return (method or Auto()).solve(votes, gold if known else None)
+    return (method or Panel()).solve(votes, gold if known else None)
 
 
 @pytest.mark.parametrize("names", [["q1", "q2", "q3"], [10, 11, 12]])
@@ -953,7 +946,7 @@ def test_repeated_votes_are_taken_in_as_asked(made, kind, repeats):
     frame = repeated_table()
     table, consensus = combine(made(kind, frame), **LONG, repeats=repeats, return_consensus=True)
     votes = repeated_votes(frame, repeats)
-    expected = dict(zip(votes.object_ids, Auto().solve(votes).confidence, strict=True))
+    expected = dict(zip(votes.object_ids, Panel().solve(votes).confidence, strict=True))
     rows = rows_of(table)
     assert_allclose(rows["confidence"], [expected[task] for task in rows["task"]], **EXACT)
     assert any(
@@ -1004,7 +997,9 @@ def graded_votes(frame, scale=range(10)):
 def test_scores_are_answered_as_those_in_memory(made, kind, known):
     frame = graded_table()
     rows = rows_of(combine(made(kind, frame), **GRADED, known=known))
-    expected = Auto().solve(graded_votes(frame), None if known is None else frame["gold"].to_list())
+    expected = Panel().solve(
+        graded_votes(frame), None if known is None else frame["gold"].to_list()
+    )
     assert rows["consensus"].to_list() == expected.labels().tolist()
     assert_allclose(rows["confidence"], expected.confidence, **EXACT)
 
@@ -1077,7 +1072,7 @@ def test_scores_outside_the_scale_are_refused_or_missing(made, kind):
         pl.when(pl.col(name) < 9).then(pl.col(name)).alias(name) for name in JUDGES
     )
     assert_allclose(
-        rows["confidence"], Auto().solve(graded_votes(nulled, range(9))).confidence, **EXACT
+        rows["confidence"], Panel().solve(graded_votes(nulled, range(9))).confidence, **EXACT
     )
     small = graded_table().filter(pl.max_horizontal(JUDGES) < 9)
     judges = combine(small, **GRADED | {"scale": range(9)}, return_consensus=True)[1]
@@ -1165,7 +1160,7 @@ def test_votes_come_from_any_table(made, kind):
     votes = votes_from(made(kind, votes_table()), **ALL)
     assert votes.counts.sum() == 300
     assert_allclose(
-        sorted(set(Auto().solve(votes).confidence.round(9))),
+        sorted(set(Panel().solve(votes).confidence.round(9))),
         sorted(set(solved(votes_table()).confidence.round(9))),
     )
 
@@ -1340,7 +1335,9 @@ def test_columns_that_are_there_already_are_not_overwritten(made, kind):
     ]
 
 
-@pytest.mark.filterwarnings("ignore::ec3learn.ReliabilityWarning")  # of labels that look alike
+@pytest.mark.filterwarnings(
+    "ignore::ec3learn.methods.ReliabilityWarning"
+)  # of labels that look alike
 @pytest.mark.parametrize("max_rows", [1000, 2])
 def test_columns_that_differ_only_in_case_are_one_for_duckdb(made, max_rows):
     frame = pl.DataFrame({"id": [0, 1, 2], "a": ["x", "X", "y"], "Confidence": [1, 2, 3]})
@@ -1472,7 +1469,7 @@ def is_same_row(one, other):
     )
 
 
-@pytest.mark.filterwarnings("ignore::ec3learn.ExtendWarning")
+@pytest.mark.filterwarnings("ignore::ec3learn.answer.ExtendWarning")
 @fuzzed(15)
 @given(
     frame=alike_tables(),

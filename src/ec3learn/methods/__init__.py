@@ -16,8 +16,6 @@ from .upe import UPE
 from .voting import MajorityVote, SoftVote, WeightedVote
 from .weights import ReliabilityWarning
 
-Auto = Panel
-
 METHODS.update(
     {
         "auto": Panel,
@@ -58,7 +56,6 @@ __all__ = [
     "EC3",
     "METHODS",
     "UPE",
-    "Auto",
     "DawidSkene",
     "MajorityVote",
     "Method",

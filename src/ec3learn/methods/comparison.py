@@ -60,7 +60,8 @@ def compare(
 
     Examples
     --------
-    >>> from ec3learn import Votes, compare
+    >>> from ec3learn import Votes
+    >>> from ec3learn.methods import compare
     >>> said = {"ann": list("aabbab"), "bob": list("aabbba"), "cy": list("abbaab")}
     >>> votes = Votes.from_labels(said)
     >>> compare(votes, methods=["majority", "dawid-skene"]).select("method", "differs")

@@ -47,7 +47,8 @@ def read_label_studio(source: Any, *, predictions: bool = False, backend: Any = 
 
     Examples
     --------
-    >>> from ec3learn import combine, read_label_studio
+    >>> from ec3learn import combine
+    >>> from ec3learn.tables import read_label_studio
     >>> def says(label):
     ...     value = {"choices": [label]}
     ...     return [{"from_name": "mood", "to_name": "text", "type": "choices", "value": value}]
@@ -86,7 +87,7 @@ def read_argilla(source: Any, *, suggestions: bool = False, backend: Any = "pand
 
     Examples
     --------
-    >>> from ec3learn import read_argilla
+    >>> from ec3learn.tables import read_argilla
     >>> mood = [{"value": "good", "user_id": "ann"}, {"value": "bad", "user_id": "bob"}]
     >>> record = {"id": "a", "fields": {"text": "fine"}, "responses": {"mood": mood}}
     >>> read_argilla([record]).values.tolist()

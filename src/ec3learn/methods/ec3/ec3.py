@@ -47,7 +47,7 @@ class EC3(Method):
 
     They are right for repeating the paper, for one convex objective, and for models and clusterings
     of the same data: objects that share groups get similar answers. From votes alone, or if voters
-    are biased, `Auto` answers better.
+    are biased, `Panel` answers better.
 
     Only the ratios of alpha, beta, gamma and delta matter.
 
