@@ -112,7 +112,7 @@ html_theme_options = {
 
 
 def _links_to_examples(app: Sphinx, name: str, source: list[str]) -> None:
-    """Let links to a script, which work where the repository is read, lead to its page with pictures."""
+    """Let links to a script, which work in the repository, lead to its page with pictures."""
     source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](gallery/\1.rst)", source[0])
 
 

@@ -176,3 +176,12 @@ def test_shown_percentages_hold_the_truth_as_often_as_they_say(chosen):
             not share[0] <= TRUTH.mean() <= share[1],
         )
     assert (missed <= 8).all()
+
+
+def test_labels_that_were_chosen_correct_the_answer_without_a_number_of_how_well():
+    asked = filled(solve(VOTES).ask(40, "label"), TRUTH)
+    notes = [str(note) for note in solve(VOTES, known=asked).notes]
+    assert f"{HARD}." in notes
+    assert not any("log loss" in note for note in notes)
+    drawn = [str(note) for note in solve(VOTES, known=random_labels(40)).notes]
+    assert any("log loss" in note for note in drawn)

@@ -9,6 +9,7 @@ from ..answer.solution import Solution
 from ..votes import has_clusterings
 from ..votes.labels import plain
 from .correlation import erring_voters
+from .labels import HARD, label_weights, taught_labels
 from .metrics import FEW, Majority, changed_rows, changed_share, is_majority, majority, row_weights
 from .score import Score
 from .voter_checks import ALWAYS, NO_BETTER, WORSE, bias_of, voter_checks
@@ -26,6 +27,9 @@ def notes_of(solution: Solution, *, fast: bool = False) -> tuple[Note, ...]:
     notes = list(solution.notes)
     if solution.votes is None or not solution.has_objects:
         return tuple(notes)
+    if label_weights(solution, taught_labels(solution)) is None:  # what they would measure is wrong
+        notes = [note for note in notes if note.kind != kinds.CALIBRATION]
+        notes.append(Note(kinds.CHOSEN_LABELS, f"{HARD}."))
     votes = majority(solution)
     notes += _answer_notes(solution, votes)
     notes += [] if votes is None or is_majority(solution) else _leader_notes(solution, votes)

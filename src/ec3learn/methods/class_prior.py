@@ -1,4 +1,4 @@
-"""The shares of the classes, where they are known: the logarithms of each class are shifted until the answer has them."""
+"""Known shares of the classes: the logarithms of each are shifted until the answer has them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def require_class_prior(given: Any) -> None:
 def with_class_shares(
     answer: Answer, votes: Votes, given: Mapping[Any, float], known: KnownLabels | None
 ) -> Answer:
-    """Return an answer whose classes have given shares on average: the logarithms of each class are shifted alike.
+    """The answer with its logarithms shifted, alike for all objects, so that it has these shares.
 
     Classes that are not given share the rest as they did.
     """
@@ -59,7 +59,7 @@ def with_class_shares(
 
 
 def _all_shares(given: Mapping[Any, float], votes: Votes, present: Array) -> Array:
-    """Return the share of each class; those that are not given share the rest as they do at present."""
+    """The share of each class; those that are not given share the rest as they do at present."""
     code_of = {str(label): code for code, label in enumerate(votes.classes.tolist())}
     shares = np.full(votes.n_classes, np.nan)
     for label, share in given.items():

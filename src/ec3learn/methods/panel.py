@@ -85,7 +85,8 @@ class Panel(Method):
     Examples
     --------
     >>> from ec3learn import Panel, Votes
-    >>> votes = Votes.from_labels({"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 0]})
+    >>> voters = {"a": [0, 0, 1, 1, 0], "b": [0, 0, 1, 1, 1], "c": [1, 0, 1, 0, 0]}
+    >>> votes = Votes.from_labels(voters)
     >>> Panel().solve(votes).labels()
     array([0, 0, 1, 1, 0])
     """
@@ -100,7 +101,7 @@ class Panel(Method):
 
     @property
     def reads_grades(self) -> bool:  # type: ignore[override]
-        """Return whether the members learn what each answer on a scale means."""
+        """Whether the members learn what each answer on a scale means."""
         return self._is_default() or all(member.reads_grades for member in self._given())
 
     def _is_default(self) -> bool:
@@ -135,7 +136,7 @@ class Panel(Method):
         return answer
 
     def _from_votes(self, votes: Votes) -> Answer:
-        """Return the answer without labels; without clusterings far fewer rows may differ."""
+        """The answer without labels; without clusterings far fewer rows may differ."""
         fewer = without_clusterings(votes)
         voters, row = (votes, None) if fewer is None else fewer
         if self._is_default():

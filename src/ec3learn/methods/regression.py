@@ -1,4 +1,4 @@
-"""What known labels teach: one regression on the answer that was made without them, and on the votes.
+"""What known labels teach: one regression on the answer made without them, and on the votes.
 
     ln P_k = b_k + s ln z_k + sum_g x_g w_gk + const
 
@@ -36,7 +36,7 @@ CLEARLY = 5.0  # nats by which hidden labels are predicted better in all
 
 
 def taught(answer: Answer, votes: Votes, known: KnownLabels) -> Answer:
-    """Return an answer that was made without labels, corrected by what these teach."""
+    """An answer that was made without labels, corrected by what these teach."""
     logs = log_shares(answer.proba)
     rows = np.flatnonzero(known.labelled & ~answer.unanswered & (votes.counts > 0))
     # The order of the rows must not matter: neither to the folds nor to the last digit.
@@ -64,7 +64,7 @@ def taught(answer: Answer, votes: Votes, known: KnownLabels) -> Answer:
 def corrected(
     answer: Answer, rule: RegressionRule, votes: Votes, known: KnownLabels | None
 ) -> Answer:
-    """Return an answer, made without labels, with the rule that corrects it."""
+    """An answer that was made without labels, and the rule that corrects it."""
     proba, unanswered = answer.proba.copy(), answer.unanswered.copy()
     for rows, added in rule.added(membership(votes)):
         proba[rows] = rule.finish(answer.proba[rows], answer.unanswered[rows], added)
@@ -148,7 +148,7 @@ class Lesson:
         return loss
 
     def notes(self, weights: Array, after: Array) -> list[Note]:
-        """What the labels say of the answer: by how much they improve it, and if they contradict it."""
+        """What the labels say of the answer: how much they improve it, if they contradict it."""
         total, rows = weights.sum(), np.arange(len(self.logs))
         before = -log_softmax(self.logs, axis=1)[rows, self.codes]
         text = (

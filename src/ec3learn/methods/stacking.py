@@ -36,12 +36,12 @@ class StackedVote(Method):
 
     @property
     def reads_grades(self) -> bool:  # type: ignore[override]
-        """Return whether the method that answers without labels reads answers on a scale."""
+        """Whether the method that answers without labels reads answers on a scale."""
         return method_of(self.base, "base").reads_grades
 
     @property
     def admits_prior(self) -> bool:  # type: ignore[override]
-        """Return whether that method does."""
+        """Whether that method does."""
         return method_of(self.base, "base").admits_prior
 
     def _check(self) -> None:
