@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, BinaryIO
 
 from ._checks import (
@@ -34,6 +34,7 @@ except ModuleNotFoundError:  # on Windows, where killed processes leave their fo
 
 FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 TEMPORARY: set[Path] = set()  # the folders of this process
+MAKING = Lock()  # held while one is made
 BEGIN, LOCK = ".ec3learn-", "lock"  # how the name of such a folder begins, and a file in it
 
 
@@ -107,8 +108,9 @@ def temporary_folder(near: str | None = None) -> Iterator[Path]:
     """A folder that is gone afterwards; it deletes those that killed processes left beside it."""
     if fcntl is not None:
         _clear(Path(near or tempfile.gettempdir()))
-    folder = Path(tempfile.mkdtemp(prefix=BEGIN, dir=near))
-    TEMPORARY.add(folder)
+    with MAKING:
+        folder = Path(tempfile.mkdtemp(prefix=BEGIN, dir=near))
+        TEMPORARY.add(folder)
     try:
         with open(folder / "new", "wb") as file:
             if fcntl is not None:
@@ -141,6 +143,10 @@ def end_at_once(*signals: int) -> None:
 
 def _end_on(signals: tuple[int, ...]) -> None:
     came = signal.sigwait(signals)
-    for folder in list(TEMPORARY):
-        shutil.rmtree(folder, ignore_errors=True)
+    MAKING.acquire()  # no folder is made from here on
+    for _ in range(100):  # while another thread writes into one
+        for folder in list(TEMPORARY):
+            shutil.rmtree(folder, ignore_errors=True)
+        if not any(folder.exists() for folder in list(TEMPORARY)):
+            break
     os._exit(128 + came)
