@@ -12,6 +12,7 @@ import shutil
 import signal
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -149,4 +150,5 @@ def _end_on(signals: tuple[int, ...]) -> None:
             shutil.rmtree(folder, ignore_errors=True)
         if not any(folder.exists() for folder in list(TEMPORARY)):
             break
+        time.sleep(0.01)
     os._exit(128 + came)
