@@ -159,11 +159,11 @@ def soft(scale: float) -> Case:
 # The case, its limits: ratio to polars, and megabytes above input and output.
 CASES: dict[str, tuple[Callable[[float], Case], float, float]] = {
     "easy": (easy, 0.4, 60),
-    "medium": (medium, 0.9, 200),
-    "hard": (hard, 7, 400),
+    "medium": (medium, 0.5, 200),
+    "hard": (hard, 5, 300),
     "wide": (wide, 5, 150),
-    "random": (random, 30, 550),
-    "soft": (soft, 2.5, 400),
+    "random": (random, 20, 250),
+    "soft": (soft, 2.5, 150),
 }
 
 
