@@ -7,7 +7,6 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from ec3learn import EC3, MajorityVote, SoftVote, Votes, WeightedVote
-from ec3learn.answer.notes import WORSE_THAN_MAJORITY
 from ec3learn.diagnosis import cross_validate, judge
 from ec3learn.diagnosis.score import Difference, cross_fit, quality
 from ec3learn.diagnosis.warnings import score_notes
@@ -57,13 +56,13 @@ def test_a_better_majority_vote_is_told_from_chance():
     assert (found.accuracy, found.by_majority, score_notes(found)[0].kind) == (
         0.5,
         1.0,
-        WORSE_THAN_MAJORITY,
+        "worse than majority",
     )
     few = cross_validate(
         method.solve(VOTES, known={i: TRUTH[i] for i in (*range(0, 40, 2), 1, 3, 5, 7)}), method
     )
     assert (few.difference.first, few.difference.second) == (0, 4)
-    assert WORSE_THAN_MAJORITY not in {note.kind for note in score_notes(few)}
+    assert "worse than majority" not in {note.kind for note in score_notes(few)}
     assert str(few).endswith("100.0 % by majority vote (inconclusive)")
 
 

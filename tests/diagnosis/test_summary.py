@@ -8,17 +8,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, SoftVote, Votes, WeightedVote
-from ec3learn.answer.notes import (
-    BIAS,
-    COLLAPSE,
-    DECIDED_ALONE,
-    NOT_CONVERGED,
-    ONE_CLASS,
-    OVERCONFIDENT,
-    SAME_AS_MAJORITY,
-    TWO_VOTERS,
-    Note,
-)
+from ec3learn.answer.notes import Note
 from ec3learn.consensus import changed
 from ec3learn.diagnosis.contested import close_calls
 from ec3learn.diagnosis.metrics import changed_rows, majority, object_weights, row_weights
@@ -30,7 +20,7 @@ SAID = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}
 
 def test_a_note_says_that_two_voters_do_not_show_who_is_right(tmp_path):
     consensus = DawidSkene().solve(Votes.from_labels(SAID))
-    (note,) = (note for note in consensus.notes if note.kind == TWO_VOTERS)
+    (note,) = (note for note in consensus.notes if note.kind == "two voters")
     assert str(note) == (
         "Two voters do not show which of them is right where they disagree: what is said of each tells whom the answer follows. "
         "Add a third voter, or pass known."
@@ -98,7 +88,7 @@ def test_votes_that_tell_nothing_and_bias_are_noted():
     assert notes[0].text.startswith(
         "Always the same label: always ('good'). Such votes carry no information about an object."
     )
-    assert any(note.kind == BIAS for note in notes)
+    assert any(note.kind == "bias" for note in notes)
 
 
 def test_a_summary_and_a_score_show_themselves_in_words():
@@ -114,7 +104,7 @@ def test_a_summary_and_a_score_show_themselves_in_words():
 def test_the_notes_of_a_consensus_are_those_of_its_summary(method):
     consensus = method.solve(judges())
     assert consensus.notes == summarise(consensus).notes
-    assert any(note.kind == BIAS for note in consensus.notes) != isinstance(method, DawidSkene)
+    assert any(note.kind == "bias" for note in consensus.notes) != isinstance(method, DawidSkene)
 
 
 def test_notes_survive_saving_and_pickling_and_need_no_votes_then(tmp_path):
@@ -123,19 +113,19 @@ def test_notes_survive_saving_and_pickling_and_need_no_votes_then(tmp_path):
     loaded = Consensus.load(tmp_path / "judges.ec3")
     assert loaded.solution.votes is None
     assert loaded.notes == pickle.loads(pickle.dumps(consensus)).notes == consensus.notes
-    assert BIAS in [note.kind for note in loaded.notes]
+    assert "bias" in [note.kind for note in loaded.notes]
 
 
 def test_new_objects_are_diagnosed_by_their_own_votes():
     votes = judges()
     consensus = MajorityVote().solve(votes)
-    assert BIAS in [note.kind for note in consensus.extend(votes[:1000]).notes]
+    assert "bias" in [note.kind for note in consensus.extend(votes[:1000]).notes]
     assert consensus.extend(votes[:5]).notes == ()
     assert consensus.extend(votes[:0]).notes == ()
 
 
 def test_a_method_that_allows_for_bias_has_no_such_note():
-    assert not any(note.kind == BIAS for note in summarise(DawidSkene().solve(judges())).notes)
+    assert not any(note.kind == "bias" for note in summarise(DawidSkene().solve(judges())).notes)
 
 
 def test_fast_leaves_out_what_takes_long():
@@ -143,13 +133,15 @@ def test_fast_leaves_out_what_takes_long():
     method = WeightedVote(weights="labels")
     fast = summarise(method.solve(votes, known), method, fast=True)
     assert fast.held_out is None
-    assert not any(note.kind == BIAS for note in summarise(EC3().solve(judges()), fast=True).notes)
+    assert not any(
+        note.kind == "bias" for note in summarise(EC3().solve(judges()), fast=True).notes
+    )
 
 
 def test_an_answer_of_one_class_is_noted_where_the_votes_are_not():
     said = {"a": ["x", "y"] * 50, "b": ["x", "y"] * 50, "c": ["x"] * 100}
     notes = summarise(WeightedVote(weights=[0.1, 0.1, 9]).solve(Votes.from_labels(said))).notes
-    text = next(str(note) for note in notes if note.kind == ONE_CLASS)
+    text = next(str(note) for note in notes if note.kind == "one class")
     assert (
         text
         == "All objects got the class x, though most votes name another for 50.0 % of them. Compare with another method."
@@ -158,7 +150,7 @@ def test_an_answer_of_one_class_is_noted_where_the_votes_are_not():
 
 def test_an_answer_that_changes_no_label_is_noted_but_not_where_all_votes_agree():
     split = Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 0], "c": [1, 1, 1, 0]})
-    assert [note.kind for note in summarise(EC3().solve(split)).notes] == [SAME_AS_MAJORITY]
+    assert [note.kind for note in summarise(EC3().solve(split)).notes] == ["same as majority"]
     assert summarise(MajorityVote().solve(split)).notes == ()
     agreed = Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 0]})
     assert summarise(EC3().solve(agreed)).notes == ()
@@ -179,13 +171,13 @@ def test_a_collapsed_coin_is_noted_as_such_and_as_one_class():
     honest = np.where(rng.random((600, 12)) < 0.75, truth[:, None], 1 - truth[:, None])
     votes = Votes.from_labels(np.hstack([np.zeros((600, 9), dtype=int), honest]))
     notes = DawidSkene(one_coin=True, prior="uniform").solve(votes).summary(truth=truth).notes
-    assert {COLLAPSE, ONE_CLASS, OVERCONFIDENT} <= {note.kind for note in notes}
+    assert {"collapse", "one class", "overconfident"} <= {note.kind for note in notes}
 
 
 def test_solvers_that_stopped_early_are_noted():
     with pytest.warns(ConvergenceWarning):
         consensus = DawidSkene(max_iter=1).solve(judges())
-    assert next(note.kind for note in summarise(consensus).notes) == NOT_CONVERGED
+    assert next(note.kind for note in summarise(consensus).notes) == "not converged"
 
 
 def test_no_objects_have_a_summary():
@@ -295,7 +287,7 @@ def test_copies_whom_the_answer_follows_are_named(copied):
     if copied:
         said["copy"] = said["m4"]
     consensus = DawidSkene().solve(Votes.from_labels(said))
-    texts = [str(note) for note in consensus.notes if note.kind == DECIDED_ALONE]
+    texts = [str(note) for note in consensus.notes if note.kind == "decided alone"]
     if copied:
         assert texts[0].startswith(
             "The answer always follows m4, copy, though most votes name another class for "
@@ -313,4 +305,4 @@ def test_ties_and_two_voters_name_nobody():
         for j, right in enumerate((0.8, 0.6))
     }
     consensus = DawidSkene().solve(Votes.from_labels(said))
-    assert DECIDED_ALONE not in {note.kind for note in consensus.notes}
+    assert "decided alone" not in {note.kind for note in consensus.notes}

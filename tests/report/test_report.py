@@ -31,7 +31,6 @@ from ec3learn import (
     combine,
     solve,
 )
-from ec3learn.answer.notes import CALIBRATION
 from ec3learn.demo import demo_votes
 from ec3learn.diagnosis import agreement, error_correlation
 from ec3learn.report import page
@@ -209,7 +208,7 @@ def test_the_section_on_trust_has_what_the_diagnosis_says():
     rest = np.where(np.arange(400) < 40, None, truth)
     trust = facts_of(consensus, truth=truth)["trust"]
     assert trust["calibration"] == [
-        str(note) for note in consensus.notes if note.kind == CALIBRATION
+        str(note) for note in consensus.notes if note.kind == "calibration"
     ]
     assert trust["ask"] == list(consensus.ask(50).rows())
     assert trust["estimates"] == list(consensus.estimate(None, rest).rows())

@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ec3learn import EC3, Consensus, MajorityVote, Scale, SoftVote, Votes
-from ec3learn.answer.notes import GRADES
 from ec3learn.votes import as_class_votes, oriented, votes_per_model
 from ec3learn.votes.scale import class_shares
 
@@ -121,7 +120,7 @@ def test_scores_and_classes_stand_side_by_side_in_a_long_table():
 def test_a_method_that_needs_classes_says_that_it_took_them_from_scores():
     votes = Votes.from_labels({"a": [0, 9], "b": [1, 8]}, classes=FINE_TOXIC, scale=range(10))
     (note,) = EC3().solve(votes).notes
-    assert note.kind == GRADES
+    assert note.kind == "grades"
     assert str(note).startswith(
         "2 voters answered on a scale, and each answer was taken as a vote for the nearest class."
     )

@@ -15,7 +15,6 @@ from scipy import sparse
 
 from ec3learn import EC3, DawidSkene, MajorityVote, Scale, SoftVote, Votes, combine, votes_from
 from ec3learn._checks import InputError
-from ec3learn.answer.notes import REPEATS
 from ec3learn.votes import group_meaning, hardened, votes_per_model, without_clusterings
 from ec3learn.votes.labels import is_missing
 
@@ -911,7 +910,7 @@ def test_a_repeat_of_the_same_label_is_one_whole_vote():
 
 def test_a_note_counts_repeated_votes():
     notes = MajorityVote().solve(Votes.from_long(OBJECTS, VOTERS, LABELS)).notes
-    (note,) = (note for note in notes if note.kind == REPEATS)
+    (note,) = (note for note in notes if note.kind == "repeats")
     assert str(note) == (
         "2 votes repeated a voter's vote on the same object. By default they become one soft vote; repeats chooses otherwise."
     )

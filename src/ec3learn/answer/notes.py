@@ -5,76 +5,73 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from .._text import arg, count, printable, some
 from ..votes import Votes
 
-DISTINCT_ROWS = "distinct rows"  # the objects are the distinct rows of a table
-SAMPLE = "sample"  # only the most frequent rows were solved
-UNANSWERED = "unanswered"  # objects that no vote reaches
-WORSE_THAN_CHANCE = "worse than chance"  # voters that got no weight
-WEIGHTS = "weights"  # learned weights that should not be believed
-BIAS = "bias"  # voters that are biased, not only unreliable
-CONSTANT = "constant"  # voters that always say the same
-NO_BETTER_THAN_CHANCE = (
-    "no better than chance"  # voters that agree with the answer as often as random votes would
-)
-CHOSEN_LABELS = "chosen labels"  # known or true labels that were not drawn at random
-NOT_JUDGED = "not judged"  # true labels that judge nothing
-NOT_CONVERGED = "not converged"  # the solver stopped early
-ONE_CLASS = "one class"  # all objects got the same class
-SAME_AS_MAJORITY = "same as majority"  # no label differs from the majority vote's
-WORSE_THAN_MAJORITY = "worse than majority"  # on labels that the method did not see
-OVERCONFIDENT = "overconfident"  # more confident than right, on labels that the method did not see
-COLLAPSE = "collapse"  # an answer that is far from every other
-CALIBRATION = "calibration"  # what the confidence rests on
-CONTRADICTION = "contradiction"  # known labels that contradict the votes
-CHOICE = "choice"  # which method was chosen, and why
-FEATURES = "features"  # what the features of the objects added to the votes
-PRIOR = "prior"  # how far class probabilities from elsewhere were trusted
-REPEATS = "repeats"  # several votes of a voter on one object
-LOOK_ALIKE = (
-    "look alike"  # labels or voters that differ only in case, spaces or how a number is written
-)
-NO_ANSWER = "no answer"  # a label that may mean that a voter did not answer
-DECIDED_ALONE = "decided alone"  # the answer follows them even where most votes differ
-ONE_VOTER = "one voter"  # nobody to compare a voter with
-TWO_VOTERS = "two voters"  # who disagree, and nothing shows who of them is right
-LONG_TABLE = "long table"  # one voter alone: perhaps the table has one row per vote
-GRADES = "grades"  # answers on a scale that were taken as votes for classes
-FEW_LABELS = "few labels"  # classes with fewer labels than folds
-FREE_TEXT = "free text"  # columns of text that base models would take for categories
-UNUSED_LABELS = "unused labels"  # known labels that the method does not support
-WARNING = "warning"  # a warning of the method
+NoteKind = Literal[
+    "bias",  # voters that are biased, not only unreliable
+    "calibration",  # what the confidence rests on
+    "choice",  # which method was chosen, and why
+    "chosen labels",  # known or true labels that were not drawn at random
+    "collapse",  # an answer that is far from every other
+    "constant",  # voters that always say the same
+    "contradiction",  # known labels that contradict the votes
+    "decided alone",  # the answer follows them even where most votes differ
+    "distinct rows",  # the objects are the distinct rows of a table
+    "features",  # what the features of the objects added to the votes
+    "few labels",  # classes with fewer labels than folds
+    "free text",  # columns of text that base models would take for categories
+    "grades",  # answers on a scale that were taken as votes for classes
+    "long table",  # one voter alone: perhaps the table has one row per vote
+    "look alike",  # labels or voters that differ only in case, spaces or how a number is written
+    "no answer",  # a label that may mean that a voter did not answer
+    "no better than chance",  # voters that agree with the answer as often as random votes would
+    "not converged",  # the solver stopped early
+    "not judged",  # true labels that judge nothing
+    "one class",  # all objects got the same class
+    "one voter",  # nobody to compare a voter with
+    "overconfident",  # more confident than right, on labels that the method did not see
+    "prior",  # how far class probabilities from elsewhere were trusted
+    "repeats",  # several votes of a voter on one object
+    "same as majority",  # no label differs from the majority vote's
+    "sample",  # only the most frequent rows were solved
+    "two voters",  # who disagree, and nothing shows who of them is right
+    "unanswered",  # objects that no vote reaches
+    "unused labels",  # known labels that the method does not support
+    "warning",  # a warning of the method
+    "weights",  # learned weights that should not be believed
+    "worse than chance",  # voters that got no weight
+    "worse than majority",  # on labels that the method did not see
+]
 
 # Kinds that say: look twice before you use the answer. The others only say how it came about.
-WARNINGS = {
-    LOOK_ALIKE,
-    LONG_TABLE,
-    CONTRADICTION,
-    WORSE_THAN_CHANCE,
-    WEIGHTS,
-    BIAS,
-    CONSTANT,
-    NO_BETTER_THAN_CHANCE,
-    ONE_VOTER,
-    TWO_VOTERS,
-    DECIDED_ALONE,
-    NOT_CONVERGED,
-    ONE_CLASS,
-    SAME_AS_MAJORITY,
-    WORSE_THAN_MAJORITY,
-    OVERCONFIDENT,
-    COLLAPSE,
+WARNINGS: set[NoteKind] = {
+    "bias",
+    "collapse",
+    "constant",
+    "contradiction",
+    "decided alone",
+    "long table",
+    "look alike",
+    "no better than chance",
+    "not converged",
+    "one class",
+    "one voter",
+    "overconfident",
+    "same as majority",
+    "two voters",
+    "weights",
+    "worse than chance",
+    "worse than majority",
 }
-
 MOST_OF_A_KIND = 3  # notes that are shown in full
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Note:
-    """A note: its kind, and the text to show.
+    """A note: its kind, and its text.
 
     Examples
     --------
@@ -82,19 +79,12 @@ class Note:
     1 object has no vote.
     """
 
-    kind: str
-    marked: str
-
-    @property
-    def text(self) -> str:
-        """The text, as it can be printed."""
-        return printable(self.marked)
+    kind: NoteKind
+    text: str
 
     def __str__(self) -> str:
-        return self.text
-
-    def __repr__(self) -> str:
-        return f"Note(kind={self.kind!r}, text={self.text!r})"
+        """The text without what a terminal would obey."""
+        return printable(self.text)
 
 
 def one_per_kind(notes: Iterable[Note]) -> list[Note]:
@@ -102,13 +92,13 @@ def one_per_kind(notes: Iterable[Note]) -> list[Note]:
 
     Examples
     --------
-    >>> failed = [Note("left out", f"{name} failed.") for name in ("svm", "knn", "tree", "bayes")]
+    >>> failed = [Note("warning", f"{name} failed.") for name in ("svm", "knn", "tree", "bayes")]
     >>> one_per_kind([*failed, Note("repeats", "2 votes were repeated.")])[0].text
     'svm failed. knn failed. tree failed. And 1 more note of this kind.'
     """
-    by_kind: dict[str, list[str]] = {}
+    by_kind: dict[NoteKind, list[str]] = {}
     for note in notes:
-        by_kind.setdefault(note.kind, []).append(note.marked)
+        by_kind.setdefault(note.kind, []).append(note.text)
     shown = []
     for kind, texts in by_kind.items():
         rest = len(texts) - MOST_OF_A_KIND
@@ -120,7 +110,6 @@ def one_per_kind(notes: Iterable[Note]) -> list[Note]:
 # ---- notes on tables that may not be what they seem ----------------------------------------------
 
 LONG = 200  # objects from which a table with a single column of labels is more likely a long one
-MOST_NAMES = 10_000  # voters whose names are compared
 NO_ANSWERS = {
     "",
     "#n/a",
@@ -136,8 +125,11 @@ NO_ANSWERS = {
     "no answer",
     "not sure",
     "null",
+    "skip",
+    "skipped",
+    "unknown",
+    "unsure",
 }
-NO_ANSWERS |= {"skip", "skipped", "unknown", "unsure"}
 
 
 def table_notes(votes: Votes) -> list[Note]:
@@ -145,22 +137,22 @@ def table_notes(votes: Votes) -> list[Note]:
     notes, labels = [], votes.classes.tolist()
     voters = [model.name for model in votes.models if model.is_voter]
     differ = "differ only in case, spaces or how a number is written, and count as different"
-    for names, what, mean in ((labels, "labels", "mean"), (voters[:MOST_NAMES], "voters", "are")):
+    for names, what, mean in ((labels, "labels", "mean"), (voters, "voters", "are")):
         alike = look_alike(names)
         if alike:
-            kind = "classes" if what == "labels" else what
-            text = f"Some {what} {differ} {kind}: {alike}."
-            notes.append(Note(LOOK_ALIKE, f"{text} Write them alike if they {mean} the same."))
+            different = "classes" if what == "labels" else what
+            text = f"Some {what} {differ} {different}: {alike}."
+            notes.append(Note("look alike", f"{text} Write them alike if they {mean} the same."))
     for label in labels:
         if is_no_answer(label, labels):
             remedy = f"If it means that a voter did not answer, pass {arg('missing', label)}."
-            notes.append(Note(NO_ANSWER, f"The label {label!r} counts as a class. {remedy}"))
+            notes.append(Note("no answer", f"The label {label!r} counts as a class. {remedy}"))
     if int(votes.models.is_voter.sum()) == 1:
         text = "There is only one voter, so nothing tells where it is wrong."
         columns = f"{arg('objects')} and {arg('voters')}"
         remedy = f"If the table has one row per vote, name its columns of {columns}."
         wide = len(votes.models) == 1 and votes.stores.sparse is None and votes.stores.soft is None
-        kind = LONG_TABLE if wide and votes.n_objects >= LONG else ONE_VOTER
+        kind: NoteKind = "long table" if wide and votes.n_objects >= LONG else "one voter"
         notes.append(Note(kind, f"{text} {remedy}" if wide else text))
     return notes
 
@@ -189,6 +181,3 @@ def look_alike(labels: Sequence[Any]) -> str:
             meant.setdefault(re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", text), []).append(label)
     found = [" and ".join(map(repr, own)) for own in meant.values() if len(own) > 1]
     return some(found, 3)
-
-
-# ---- checks --------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from ..votes import BaseModel, Models, Trust, Votes, n_alike, voter_noun
 from ..votes.distinct import expand_rows
 from ..votes.labels import Label, kind_of, plain
 from ..votes.layout import frozen
-from .notes import UNANSWERED, Note
+from .notes import Note
 from .rule import KnownLabels, Rule
 
 TIE = 1e-9  # probabilities that differ by less are equal
@@ -312,7 +312,7 @@ def unanswered_notes(
     if not n_unanswered:
         return ()
     who = f"{count(n_unanswered, 'object')} {'has' if n_unanswered == 1 else 'have'}"
-    return (Note(UNANSWERED, f"{who} {lacking}."),)
+    return (Note("unanswered", f"{who} {lacking}."),)
 
 
 # ---- labels from class probabilities -------------------------------------------------------------

@@ -192,7 +192,6 @@ def voters(votes: str, json: bool, **options: Any) -> None:
     ec3learn voters votes.csv --classifiers svm,tree --clusterings kmeans
     ec3learn voters mails.ec3
     """
-    from ..answer.notes import TWO_VOTERS
     from ..consensus import Consensus
     from ..diagnosis.voter_checks import worst_first
 
@@ -208,7 +207,7 @@ def voters(votes: str, json: bool, **options: Any) -> None:
     show(worst_first(consensus), json)
     if not json:
         for note in consensus.notes:
-            if note.kind == TWO_VOTERS:
+            if note.kind == "two voters":
                 show(f"\nNote: {note}")
 
 

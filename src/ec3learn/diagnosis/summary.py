@@ -11,7 +11,6 @@ import numpy as np
 from .._table import Table, first_rows
 from .._text import count, listed, percent, printable
 from ..algebra.linear import normalised
-from ..answer import notes as kinds
 from ..answer.notes import Note, one_per_kind
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes.labels import plain
@@ -23,7 +22,7 @@ from .score import Score, Solver, cross_fit, enough_known, judge, score_of_hidde
 from .voter_checks import worst_first
 from .warnings import notes_of, score_notes
 
-FIRST = (kinds.CHOICE, kinds.CALIBRATION)  # notes that say whose answer it is and how sure
+FIRST = ("choice", "calibration")  # notes that say whose answer it is and how sure
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,7 +43,7 @@ class Summary:
     @property
     def warning(self) -> str | None:
         """The note that the majority vote is better on known labels, if it is."""
-        worse = (note for note in self.notes if note.kind == kinds.WORSE_THAN_MAJORITY)
+        worse = (note for note in self.notes if note.kind == "worse than majority")
         return next(map(str, worse), None)
 
     def as_dict(self) -> dict[str, Any]:
@@ -148,7 +147,7 @@ def summarise(
             dict.fromkeys(
                 note
                 for note in (*notes, *_label_notes(solution, truth, held_out, judged))
-                if note.kind != kinds.DISTINCT_ROWS  # these are counted above
+                if note.kind != "distinct rows"  # these are counted above
             )
         ),
     )
@@ -167,11 +166,11 @@ def _label_notes(
             "All true labels belong to objects whose labels the method was given, so nothing is "
             "judged by them."
         )
-        notes.append(Note(kinds.NOT_JUDGED, text))
+        notes.append(Note("not judged", text))
     if any(
         label_weights(solution, each) is None for each in (taught_labels(solution), true_labels)
     ):
-        notes.append(Note(kinds.CHOSEN_LABELS, f"{HARD}."))
+        notes.append(Note("chosen labels", f"{HARD}."))
     return notes
 
 

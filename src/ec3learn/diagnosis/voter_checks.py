@@ -21,7 +21,7 @@ from ..algebra.em import ConfusionModel, n_confusions
 from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
-from ..answer.notes import BIAS, Note
+from ..answer.notes import Note
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..answer.solution import Solution, Solved, solution_of, top_classes
 from ..votes import BaseModel, Votes, hardened, only_rows, unweighted
@@ -194,7 +194,7 @@ def bias_note(votes: Votes, known: KnownLabels | None, proba: Array) -> Note | N
     if evidence <= 1 or apart < MUCH_APART:
         return None
     return Note(
-        BIAS,
+        "bias",
         "The voters look biased, not only unreliable, and one weight each cannot fix that: "
         "Dawid-Skene explains the votes better and answers otherwise for "
         f"{percent(apart)} of the objects. Check some of them, and compare with "

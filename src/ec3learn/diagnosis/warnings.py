@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .._text import arg, count, percent, shown, some
-from ..answer import notes as kinds
-from ..answer.notes import Note
+from ..answer.notes import Note, NoteKind
 from ..answer.solution import Solution
 from ..votes import has_clusterings
 from ..votes.labels import plain
@@ -28,8 +27,8 @@ def notes_of(solution: Solution, *, fast: bool = False) -> tuple[Note, ...]:
     if solution.votes is None or not solution.has_objects:
         return tuple(notes)
     if label_weights(solution, taught_labels(solution)) is None:  # what they would measure is wrong
-        notes = [note for note in notes if note.kind != kinds.CALIBRATION]
-        notes.append(Note(kinds.CHOSEN_LABELS, f"{HARD}."))
+        notes = [note for note in notes if note.kind != "calibration"]
+        notes.append(Note("chosen labels", f"{HARD}."))
     votes = majority(solution)
     notes += _answer_notes(solution, votes)
     notes += [] if votes is None or is_majority(solution) else _leader_notes(solution, votes)
@@ -40,7 +39,7 @@ def notes_of(solution: Solution, *, fast: bool = False) -> tuple[Note, ...]:
 
 def bias_notes(solution: Solution) -> list[Note]:
     """The note that the voters look biased, unless the method has it already."""
-    if any(note.kind == kinds.BIAS for note in solution.notes):
+    if any(note.kind == "bias" for note in solution.notes):
         return []
     bias = bias_of(solution)
     return [] if bias is None else [bias]
@@ -65,7 +64,7 @@ def _leader_notes(solution: Solution, votes: Majority) -> list[Note]:
     copies = "If they copy each other, drop all but one."
     remedy = copies if len(leaders) > 1 else "Make sure that it is that good."
     text = f"The answer always follows {some(leaders)}, {apart}. {remedy}"
-    return [Note(kinds.DECIDED_ALONE, text)]
+    return [Note("decided alone", text)]
 
 
 def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
@@ -74,9 +73,9 @@ def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
     if not solution.converged:
         remedy = f"raise {arg('max_iter')} or {arg('tol')} and solve again."
         text = f"The solver stopped before it reached its tolerance: {remedy}"
-        notes.append(Note(kinds.NOT_CONVERGED, text))
+        notes.append(Note("not converged", text))
     if len(solution.classes) == 1:
-        notes.append(Note(kinds.ONE_CLASS, "There is only one class, so every object has it."))
+        notes.append(Note("one class", "There is only one class, so every object has it."))
     if votes is None or len(solution.classes) == 1:
         return notes
     weight = row_weights(solution)
@@ -85,27 +84,27 @@ def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
         label = shown(plain(solution.classes[classes[0]]))
         though = f"though most votes name another for {percent(others)} of them"
         text = f"All objects got the class {label}, {though}. Compare with another method."
-        notes.append(Note(kinds.ONE_CLASS, text))
+        notes.append(Note("one class", text))
     elif changed_share(solution, votes) == 0 and (votes.proba.max(axis=1) < 1 - 1e-9).any():
         but = "What may differ is how confident the answer is."
         text = f"No label differs from the majority vote's. {but}"
-        notes.append(Note(kinds.SAME_AS_MAJORITY, text))
+        notes.append(Note("same as majority", text))
     return notes
 
 
-OF_DOUBTS = {  # the kind of note and its text, for each kind of doubt about voters
+OF_DOUBTS: dict[str, tuple[NoteKind, str]] = {
     WORSE: (
-        kinds.WORSE_THAN_CHANCE,
+        "worse than chance",
         "Worse than chance: {}. Such votes agree with the answer less often than random ones "
         "would.",
     ),
     NO_BETTER: (
-        kinds.NO_BETTER_THAN_CHANCE,
+        "no better than chance",
         "No better than chance: {}. Such votes agree with the answer no more often than random "
         "ones would.",
     ),
     ALWAYS: (
-        kinds.CONSTANT,
+        "constant",
         "Always the same label: {}. Such votes carry no information about an object. Leave them "
         "out.",
     ),
@@ -116,7 +115,7 @@ def two_voter_notes(solution: Solution) -> list[Note]:
     """A note that two voters who disagree do not show who is right, unless something else could."""
     votes = solution.votes
     if votes is None:
-        return [note for note in solution.notes if note.kind == kinds.TWO_VOTERS]
+        return [note for note in solution.notes if note.kind == "two voters"]
     if solution.known is not None or votes.prior is not None or has_clusterings(votes):
         return []
     shares = majority(solution) if len(erring_voters(votes)) == 2 else None
@@ -126,7 +125,7 @@ def two_voter_notes(solution: Solution) -> list[Note]:
         "Two voters do not show which of them is right where they disagree: what is said of each "
         "tells whom the answer follows"
     )
-    return [Note(kinds.TWO_VOTERS, f"{text}. Add a third voter, or pass {arg('known')}.")]
+    return [Note("two voters", f"{text}. Add a third voter, or pass {arg('known')}.")]
 
 
 def _voter_notes(solution: Solution) -> list[Note]:
@@ -159,7 +158,7 @@ def score_notes(score: Score) -> list[Note]:
         remedy = "Try another method, or take the majority vote."
         notes.append(
             Note(
-                kinds.WORSE_THAN_MAJORITY,
+                "worse than majority",
                 f"{text} the consensus on {first:,} (p = {p:.1g}). {remedy}",
             )
         )
@@ -167,5 +166,5 @@ def score_notes(score: Score) -> list[Note]:
         labels = "hidden known labels" if hidden else "the held-out labels"
         sure = f"the mean confidence is {score.consensus.confidence:.3f}, but only"
         text = f"The answer is overconfident: on {labels} {sure}"
-        notes.append(Note(kinds.OVERCONFIDENT, f"{text} {percent(score.accuracy)} are correct."))
+        notes.append(Note("overconfident", f"{text} {percent(score.accuracy)} are correct."))
     return notes

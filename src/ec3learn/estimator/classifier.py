@@ -22,14 +22,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from .._checks import InputError, InputTypeError, is_integer, require_choice
 from .._text import arg, some
 from .._typing import Array
-from ..answer.notes import (
-    FREE_TEXT,
-    LONG_TABLE,
-    NO_ANSWER,
-    UNUSED_LABELS,
-    WEIGHTS,
-    Note,
-)
+from ..answer.notes import Note
 from ..consensus import Consensus
 from ..methods.base import Method, method_of
 from ..votes import Votes
@@ -185,11 +178,14 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         else:
             used = "they were used to train the classifiers only"
             text = f"{self.method_.title} does not support known labels: {used}."
-            notes = [*notes, Note(UNUSED_LABELS, text)]
+            notes = [*notes, Note("unused labels", text)]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self.consensus_: Consensus = self.method_.solve(votes, known=known)
-        of_tables = (LONG_TABLE, NO_ANSWER)  # notes on tables of votes, which nobody passed here
+        of_tables = (
+            "long table",
+            "no answer",
+        )  # nobody passed a table of votes
         solved = [note for note in self.consensus_.solution.notes if note.kind not in of_tables]
         self.notes_ = with_warnings([*notes, *solved], caught)
 
@@ -263,7 +259,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         taken, remedy = "which the pool takes for categories", "pass classifiers that read text"
         notes = [
             Note(
-                FREE_TEXT,
+                "free text",
                 f"The column {name!r} seems to hold free text, {taken}. Leave it out, or {remedy}.",
             )
             for name in texts
@@ -271,7 +267,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         without = [name for name, model in pool if weight_parameter(model) is None]
         if weights is not None and without:
             text = f"Trained without {arg('sample_weight')}, which their fit does not take: "
-            notes.append(Note(WEIGHTS, f"{text}{some(without)}."))
+            notes.append(Note("weights", f"{text}{some(without)}."))
         for note in notes:
             warnings.warn(str(note), stacklevel=3)
         return notes

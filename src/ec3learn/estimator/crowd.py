@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import InputError, InputTypeError, require_integer
 from .._text import arg, percent
 from .._typing import Array
-from ..answer.notes import CHOICE, FEATURES, Note
+from ..answer.notes import Note
 from ..consensus import Consensus
 from ..methods.base import Method, method_of, trusting_votes
 from ..methods.voting import MajorityVote
@@ -186,7 +186,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         (other,) = (title for name, title in CANDIDATES.items() if name != taken)
         explain = "explain" if taken == "extra" else "explains"
         text = f"Classifier: {CANDIDATES[taken]}, which {explain} the votes better than {other}."
-        return *tried[taken][1:], [Note(CHOICE, text)]
+        return *tried[taken][1:], [Note("choice", text)]
 
     def _out_of_fold(self, model: Any, X: Any, codes: Array) -> Array:
         """Class probabilities of all rows by classifiers that have not seen them."""
@@ -200,11 +200,11 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         if _trusts(self.consensus_):
             changed = percent(float(np.mean(alone.labels() != self.transduction_)))
             what = f"{changed} of the objects have another class than by votes alone"
-            return Note(FEATURES, f"With the features, {what}.")
+            return Note("features", f"With the features, {what}.")
         one = len(self.classes_) < 2
         why = "there is only one class" if one else "the votes do not bear them out"
         text = f"The features were not used, because {why}: the answer is that of the votes alone."
-        return Note(FEATURES, text)
+        return Note("features", text)
 
     # ---- new rows --------------------------------------------------------------------------------
 

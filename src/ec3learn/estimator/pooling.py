@@ -23,7 +23,7 @@ from .._text import count
 from .._typing import Array
 from ..algebra.membership import entries, membership
 from ..answer.mixtures import LogPoolRule, PanelRule, doubted_logs
-from ..answer.notes import CHOICE, Note
+from ..answer.notes import Note
 from ..answer.rule import KnownLabels
 from ..methods.base import Answer, Method
 from ..methods.ec3.ec3 import EC3
@@ -92,7 +92,7 @@ def _note(votes: Votes, voters: Array, rule: LogPoolRule, n_labels: float) -> No
     largest = np.argsort(-rule.voter_weights, kind="stable")[:3]
     names = [f"{votes.models[voters[j]].name} {rule.voter_weights[j]:.2f}" for j in largest]
     taught = f"{count(round(n_labels), 'label')} taught a weight per classifier"
-    return Note(CHOICE, f"The votes were pooled: {taught}, the largest {', '.join(names)}.")
+    return Note("choice", f"The votes were pooled: {taught}, the largest {', '.join(names)}.")
 
 
 def _learned(votes: Votes, voters: Array, known: KnownLabels | None) -> tuple[LogPoolRule, float]:

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from .._checks import InputError, InputTypeError
 from .._typing import Array
-from ..answer.notes import WARNING, Note
+from ..answer.notes import Note
 from ..consensus import Consensus
 from ..votes.labels import is_missing, kind_of
 from ..votes.reading import frame_of, seen_by_narwhals
@@ -139,7 +139,7 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
 def with_warnings(notes: Iterable[Note], caught: Iterable[warnings.WarningMessage]) -> list[Note]:
     """Notes, and the warnings that were caught as notes, each once."""
     by_text: dict[str, Note] = {}
-    for note in [*notes, *(Note(WARNING, str(warning.message)) for warning in caught)]:
+    for note in [*notes, *(Note("warning", str(warning.message)) for warning in caught)]:
         by_text.setdefault(str(note), note)
     return list(by_text.values())
 

@@ -22,7 +22,7 @@ from .._checks import InputError
 from .._text import arg, count
 from .._typing import Array
 from ..algebra.linear import normalised
-from ..answer.notes import FEW_LABELS, Note
+from ..answer.notes import Note
 from .models.classifiers import Sized
 from .pools import Pool
 from .rows import take_rows
@@ -170,7 +170,7 @@ class Training:
         none = "labelled rows get no votes to judge classifiers by"
         what = none if most == 1 else f"votes come from {most} folds"
         rows = f"No class has more than {count(most, 'labelled row')}"
-        return [Note(FEW_LABELS, f"{rows}, fewer than {arg('cv', self.cv)} folds: {what}.")]
+        return [Note("few labels", f"{rows}, fewer than {arg('cv', self.cv)} folds: {what}.")]
 
     # ---- clusterings -----------------------------------------------------------------------------
 

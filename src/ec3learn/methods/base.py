@@ -17,13 +17,7 @@ from .._text import arg, count
 from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
-from ..answer.notes import (
-    GRADES,
-    PRIOR,
-    REPEATS,
-    Note,
-    table_notes,
-)
+from ..answer.notes import Note, table_notes
 from ..answer.rule import KnownLabels, mean_votes
 from ..answer.solution import Answer as Answer
 from ..answer.solution import Details, Solution, no_distribution, unanswered_notes
@@ -163,7 +157,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
             text = f"{repeated} repeated a voter's vote on the same object."
             notes.append(
                 Note(
-                    REPEATS,
+                    "repeats",
                     f"{text} By default they become one soft vote; {arg('repeats')} chooses "
                     "otherwise.",
                 )
@@ -178,7 +172,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
                 f"{count(n_graders, 'voter')} answered on a scale, and each answer was taken as a "
                 "vote for the nearest class."
             )
-            notes.append(Note(GRADES, f"{text} Dawid-Skene learns what each answer means instead."))
+            notes.append(Note("grades", f"{text} Dawid-Skene learns what answers mean instead."))
             votes = as_class_votes(votes)
         return votes, notes
 
@@ -252,7 +246,7 @@ def prior_note(votes: Votes) -> Note:
         worth = f"it counts as much as {trust.weight:.1f} votes"
         worth += f", its log-probabilities times {trust.slope:.2f}"
         text = f"The prior of {count(n_given, 'object')} was trusted: {worth}."
-    return Note(PRIOR, text)
+    return Note("prior", text)
 
 
 # ---- by name -------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ..algebra.em import ConfusionModel, Fit
 from ..algebra.linear import normalised
 from ..algebra.membership import Membership, membership
 from ..answer.mixtures import SubtypeRule
-from ..answer.notes import COLLAPSE, Note
+from ..answer.notes import Note
 from ..answer.rule import KnownLabels, mean_votes
 from ..answer.solution import top_classes
 from ..votes import Votes
@@ -180,7 +180,7 @@ def collapse_notes(
     )
     return (
         Note(
-            COLLAPSE,
+            "collapse",
             f"{text} Check some of them, or take {arg('method', 'dawid-skene')} or the default.",
         ),
     )

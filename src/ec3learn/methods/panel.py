@@ -30,7 +30,7 @@ from ..algebra.em import MOST_CONFUSIONS, n_confusions
 from ..algebra.linear import normalised
 from ..algebra.membership import membership
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
-from ..answer.notes import CALIBRATION, CHOICE, Note
+from ..answer.notes import Note
 from ..answer.rule import KnownLabels
 from ..diagnosis.correlation import error_correlation, shows_correlation
 from ..votes import (
@@ -147,7 +147,9 @@ class Panel(Method):
                 for m, method in enumerate(self._given(), 1)
             }
             names = listed([method.title for method in self._given()])
-            answer = _mean(members, voters, (Note(CHOICE, f"The answer is the mean of {names}."),))
+            answer = _mean(
+                members, voters, (Note("choice", f"The answer is the mean of {names}."),)
+            )
         if row is None:
             return answer
         return replace(answer, proba=answer.proba[row], unanswered=answer.unanswered[row])
@@ -163,9 +165,9 @@ def _joined(answer: Answer, votes: Votes) -> Answer:
         by_clusters = DawidSkene(clusterings="voters").answer(votes, None)
         answers["Dawid-Skene with clusterings"] = by_clusters
     who = f"the mean of {len(answers)} answers was taken: {some(list(answers))}"
-    how_sure = [note for note in answer.notes if note.kind != CHOICE]
+    how_sure = [note for note in answer.notes if note.kind != "choice"]
     text = f"You gave clusterings too, so {who}."
-    return _mean(answers, votes, (Note(CHOICE, text), *how_sure))
+    return _mean(answers, votes, (Note("choice", text), *how_sure))
 
 
 def default_answer(votes: Votes) -> Answer:
@@ -201,8 +203,8 @@ def _notes(
         sure = "Confidence is that of the probabilities."
     help = "30 known labels, drawn at random, would calibrate it."
     return (
-        Note(CHOICE, f"You gave only {'probabilities' if soft else 'votes'}, so {who}."),
-        Note(CALIBRATION, f"{sure} {help}"),
+        Note("choice", f"You gave only {'probabilities' if soft else 'votes'}, so {who}."),
+        Note("calibration", f"{sure} {help}"),
     )
 
 
@@ -283,7 +285,7 @@ def _agreement_vote(votes: Votes) -> Answer:
     if votes.n_classes < 2:
         return answer
     why = "The weighted vote was taken, because so many voters and classes fill the memory."
-    return replace(answer, notes=(Note(CHOICE, why),))
+    return replace(answer, notes=(Note("choice", why),))
 
 
 def are_mostly_soft(votes: Votes) -> bool:

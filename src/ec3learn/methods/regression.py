@@ -21,7 +21,7 @@ from .._text import count, percent
 from .._typing import Array
 from ..algebra.membership import entries, membership
 from ..answer.mixtures import RegressionRule
-from ..answer.notes import CALIBRATION, CONTRADICTION, Note
+from ..answer.notes import Note
 from ..answer.rule import KnownLabels
 from ..votes import Votes, n_alike
 from ..votes.prior import log_shares
@@ -56,7 +56,7 @@ def taught(answer: Answer, votes: Votes, known: KnownLabels) -> Answer:
     offsets, slope, loads = lesson.learn(weights, precision)
     fallback = softmax(offsets + slope * log_shares(answer.rule.fallback))
     rule = RegressionRule(answer.rule, fallback, offsets, slope, groups, columns @ loads)
-    earlier = tuple(note for note in answer.notes if note.kind != CALIBRATION)
+    earlier = tuple(note for note in answer.notes if note.kind != "calibration")
     notes = (*earlier, *lesson.notes(weights, losses))
     return replace(corrected(answer, rule, votes, known), notes=notes)
 
@@ -155,7 +155,7 @@ class Lesson:
             f"{count(round(float(total)), 'known label')} corrected the answer: cross-validated "
             f"log loss {weights @ after / total:.3f}, {weights @ before / total:.3f} without them."
         )
-        found = [Note(CALIBRATION, text)]
+        found = [Note("calibration", text)]
         named = np.eye(self.logs.shape[1])[self.logs.argmax(axis=1)]
         agreed = float(weights @ (named * self.truth).sum(axis=1) / total)
         by_chance = float((weights @ self.truth) @ (weights @ named) / total**2)
@@ -165,7 +165,7 @@ class Lesson:
                 f"answers made without labels, and would with {percent(by_chance)} by chance. "
                 "Check whether labels or votes are reversed."
             )
-            found.append(Note(CONTRADICTION, text))
+            found.append(Note("contradiction", text))
         return found
 
     def _log_proba(self, offsets: Array, slope: float, loads: Array) -> Array:

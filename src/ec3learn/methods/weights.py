@@ -23,7 +23,7 @@ from .._text import arg, count, some
 from .._typing import Array
 from ..algebra.membership import Membership, count_classes, membership, scatter_to_votes
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
-from ..answer.notes import WEIGHTS, WORSE_THAN_CHANCE, Note
+from ..answer.notes import Note
 from ..answer.rule import KnownLabels, Rule
 from ..answer.solution import top_classes
 from ..diagnosis.voter_checks import bias_note
@@ -150,7 +150,7 @@ def learn_weights(
         _, found = solve(learned.weights)
     doubts = _doubts(votes, known, rounds, moved, proba) if judge else []
     for doubt in doubts:
-        warnings.warn(doubt.marked, ReliabilityWarning, stacklevel=5)
+        warnings.warn(str(doubt), ReliabilityWarning, stacklevel=5)
     return replace(learned, notes=(*learned.notes, *doubts)), found
 
 
@@ -211,14 +211,14 @@ def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learn
             start,
             (
                 Note(
-                    WORSE_THAN_CHANCE,
+                    "worse than chance",
                     "No classifier is better than chance, so all were weighted equally.",
                 ),
             ),
         )
     worse = tuple(votes.models[m].name for m in np.flatnonzero(judged & (odds < -1e-12)))
     notes = (
-        (Note(WORSE_THAN_CHANCE, f"Worse than chance and left out: {some(worse)}."),)
+        (Note("worse than chance", f"Worse than chance and left out: {some(worse)}."),)
         if worse
         else ()
     )
@@ -241,6 +241,6 @@ def _doubts(
             f"{arg('reweight_rounds')}, or compare with {arg('weights', 'equal')} and "
             f"{arg('method', 'dawid-skene')}."
         )
-        doubts.append(Note(WEIGHTS, text))
+        doubts.append(Note("weights", text))
     bias = bias_note(votes, known, proba)
     return doubts if bias is None else [*doubts, bias]

@@ -13,7 +13,6 @@ from .._checks import InputError
 from .._text import number_text
 from .._typing import Array
 from ..answer.extension import matching_labels
-from ..answer.notes import CALIBRATION
 from ..diagnosis import (
     agreement,
     ask,
@@ -159,7 +158,7 @@ def trust_facts(subject: Subject) -> Facts | None:
         return None
     labels = subject.judged if subject.judged.any else taught_labels(consensus)
     return {
-        "calibration": [str(note) for note in consensus.notes if note.kind == CALIBRATION],
+        "calibration": [str(note) for note in consensus.notes if note.kind == "calibration"],
         "agreement": _agreement(votes),
         "n_votes": effective_voters(votes, 0.0),
         **independent_votes(votes, None if subject.chosen else labels),

@@ -17,7 +17,7 @@ import scipy
 from .. import __version__
 from .._checks import require_integer
 from .._text import count, percent
-from ..answer.notes import CALIBRATION, DISTINCT_ROWS, WARNINGS, Note, one_per_kind
+from ..answer.notes import WARNINGS, Note, one_per_kind
 from ..answer.solution import Solution, Solved, solution_of
 from ..diagnosis.summary import Summary, summarise
 from ..diagnosis.warnings import score_notes
@@ -99,7 +99,7 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
     fair = None if quality is None else quality["fair"]
     if fair is not None:
         notes += [note for note in score_notes(fair["judgement"]) if note not in notes]
-    elsewhere = (DISTINCT_ROWS, CALIBRATION)  # in the summary, and in the section on trust
+    elsewhere = ("distinct rows", "calibration")  # in the summary, and in the section on trust
     shown = one_per_kind(note for note in notes if note.kind not in elsewhere)
     return {
         "warnings": [str(note) for note in shown if note.kind in WARNINGS],

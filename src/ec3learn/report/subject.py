@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._typing import Array
-from ..answer.notes import DISTINCT_ROWS
 from ..answer.solution import Solution
 from ..diagnosis.contested import close_calls
 from ..diagnosis.labels import given_labels, label_weights, read_labels, taught_labels
@@ -33,7 +32,7 @@ class Subject:
         self.votes, self.has_objects = consensus.votes, consensus.has_objects
         self.names = [str(plain(label)) for label in consensus.classes]
         self.distinct = any(
-            note.kind == DISTINCT_ROWS for note in consensus.notes
+            note.kind == "distinct rows" for note in consensus.notes
         )  # objects are distinct rows
         self.true_labels = read_labels(consensus, truth, "truth")  # the labels to judge by
         self.given = given_labels(consensus)  # objects whose labels the method was given

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from .._checks import InputTypeError, require_bool
-from ..answer.notes import COLLAPSE, LONG_TABLE, LOOK_ALIKE
 from ..consensus import Consensus
 from ..diagnosis.warnings import bias_notes
 from ..methods import Method, ReliabilityWarning, method_of
@@ -23,7 +22,11 @@ from .pipeline import MOST_ROWS, combine_frame, extend_frame
 
 Table = TypeVar("Table")
 
-WEIGHTY = (COLLAPSE, LONG_TABLE, LOOK_ALIKE)  # notes that are warnings where nobody reads notes
+WEIGHTY = (
+    "collapse",
+    "long table",
+    "look alike",
+)  # warnings where nobody reads notes
 
 
 def combine(
@@ -157,7 +160,7 @@ def combine(
         return answers, answered.consensus
     weighty = (note for note in answered.consensus.solution.notes if note.kind in WEIGHTY)
     for note in (*weighty, *bias_notes(answered.consensus.solution)):
-        warnings.warn(note.marked, ReliabilityWarning, stacklevel=2)
+        warnings.warn(str(note), ReliabilityWarning, stacklevel=2)
     return answers
 
 

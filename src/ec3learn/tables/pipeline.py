@@ -21,7 +21,7 @@ from .._text import arg, count
 from .._typing import Array
 from ..answer import ExtendWarning, Note
 from ..answer.extension import require_rule
-from ..answer.notes import DISTINCT_ROWS, SAMPLE
+from ..answer.notes import NoteKind
 from ..consensus import Consensus, changed
 from ..diagnosis.labels import label_chances
 from ..methods import Method
@@ -111,7 +111,7 @@ def combine_frame(
             text = (
                 f"The objects here are the {rows} of the table, each counted as often as it occurs."
             )
-            consensus = _with_note(consensus, DISTINCT_ROWS, text)
+            consensus = _with_note(consensus, "distinct rows", text)
     return Answered(frame, columns, output, consensus, content.rows, answer, content.truth)
 
 
@@ -184,7 +184,7 @@ def _solve_sample(content: Content, method: Method, max_rows: int) -> tuple[Cons
     most = count(len(rows), "most frequent distinct row")
     text = f"Solved on the {most} ({arg('max_rows')}), {100 * share:.1f} % of the table; "
     text += "the others are answered by the rule that this found."
-    return _with_note(solved, SAMPLE, text), changed(extended, solved_proba=proba)
+    return _with_note(solved, "sample", text), changed(extended, solved_proba=proba)
 
 
 def _solve_rows(
@@ -211,5 +211,5 @@ def _solve_rows(
     return solved
 
 
-def _with_note(consensus: Consensus, kind: str, text: str) -> Consensus:
+def _with_note(consensus: Consensus, kind: NoteKind, text: str) -> Consensus:
     return changed(consensus, notes=(*consensus.solution.notes, Note(kind, text)))
