@@ -307,6 +307,26 @@ def test_copies_are_worth_less_than_voters_of_their_own():
     ) == pytest.approx(6, abs=0.3)
 
 
+@pytest.mark.parametrize("n_voters", [4, 5, 6])
+def test_the_order_of_few_voters_hardly_moves_the_correlation(n_voters):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=3000)
+    said = [truth ^ (rng.random(3000) < 0.25) for _ in range(n_voters - 1)]
+    said.append(said[0])  # a copy, which halves of the voters have together or apart
+    found = [
+        error_correlation(Votes.from_labels({f"v{j}": said[j] for j in rng.permutation(n_voters)}))
+        for _ in range(5)
+    ]
+    assert np.ptp(found) < 0.06
+
+
+def test_a_voter_without_weight_does_not_move_the_correlation():
+    rng = np.random.default_rng(0)
+    votes = Votes.from_labels(rng.integers(2, size=(50, 5)), classes=[0, 1])
+    more = votes.add({"silent": rng.integers(2, size=50)}, weights={"silent": 0})
+    assert error_correlation(more) == pytest.approx(error_correlation(votes), abs=1e-12)
+
+
 @pytest.mark.parametrize("measure", [agreement, kappas, error_correlation, effective_voters])
 def test_what_are_no_votes_is_refused(measure):
     answer = MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 0]}))

@@ -9,8 +9,8 @@ voters would show is found by drawing their votes, and taken off.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from .._text import arg
 from .._typing import Array
 from ..algebra.bayes import SubtypeModel
 from ..algebra.em import MOST_CONFUSIONS, ConfusionModel, n_confusions
-from ..algebra.linear import normalised, sample_rows
+from ..algebra.linear import normalised, sample_rows, squared_norms
 from ..algebra.membership import entries, membership, votes_cast
 from ..answer.rule import mean_votes
 from ..votes import Votes, hardened, only_rows, oriented, unweighted, votes_per_model
@@ -33,7 +33,7 @@ from .voters import labelled_rows
 
 SAMPLE = 3_000  # distinct rows that are enough to measure on
 LEAST_VOTERS = 4  # two in each half
-N_SPLITS = 10  # of the voters into halves
+N_SPLITS, DRAWN = 7, 1_000  # of the voters into halves; voters drawn for sets to choose from
 PSEUDO_VOTES = 1.0  # of the average voter: a voter with three votes shows little of its errors
 
 
@@ -64,15 +64,33 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     votes = counted_votes(votes)
     if not shows_correlation(votes):
         return 0.0
+    silent = np.setdiff1d(np.arange(len(votes.models)), erring_voters(votes))
+    votes = votes.drop(*(votes.models[m].name for m in silent)) if len(silent) else votes
     chosen, counts = sample_rows(votes.counts, SAMPLE)
     rows = whole_votes(only_rows(replace(unweighted(votes), prior=None), chosen))
     rows = _in_order(replace(rows, counts=counts))
     if not entries(rows).nnz:
         return 0.0  # all votes are tied
-    rng, voters = np.random.default_rng(0), erring_voters(votes)
-    halves = [np.array_split(rng.permutation(voters), 2) for _ in range(N_SPLITS)]
+    rng = np.random.default_rng(0)
+    halves = _halves(len(votes.models), rng)
     by_chance = _correlation_of_halves(_independent(rows, rng), halves)
     return max(_correlation_of_halves(rows, halves) - max(by_chance, 0.0), -1.0)
+
+
+def _halves(n: int, rng: np.random.Generator) -> Array:
+    """Which of n voters are in the first half, splits x voters: all splits if they are few.
+
+    Otherwise the best of some sets of splits: any two voters are together about as often.
+    """
+    half = n // 2
+    if n <= 6:  # three or ten splits
+        chosen = np.array([c for c in combinations(range(n), half) if n % 2 or 0 in c])
+        return (np.arange(n) == chosen[:, :, None]).any(axis=1)
+    sets = np.tile(np.arange(n) < half, (max(1, DRAWN // n), N_SPLITS, 1))
+    sets = rng.permuted(sets, axis=2)
+    signs = np.where(sets, 1.0, -1.0)
+    alike = np.einsum("dsj,dtj->dst", signs, signs)  # as uneven as how often two are together
+    return np.asarray(sets[(alike**2).sum(axis=(1, 2)).argmin()])
 
 
 def _by_labels(votes: Votes, known: Any) -> float:
@@ -189,20 +207,17 @@ def _independent(votes: Votes, rng: np.random.Generator) -> Votes:
     return replace(only_rows(votes, objects), stores=stores, sample_weight=None, counts=np.ones(n))
 
 
-def _correlation_of_halves(votes: Votes, splits: Sequence[Sequence[Array]]) -> float:
+def _correlation_of_halves(votes: Votes, halves: Array) -> float:
     """The mean correlation of errors within half of the voters, by the answer of the others."""
-    rows, voters, cast = votes_cast(votes)
+    (rows, voters, cast), groups = votes_cast(votes), membership(votes)
     measured = []
-    for halves in splits:
-        for half, other in (halves, halves[::-1]):
-            weights = np.isin(np.arange(len(votes.models)), other) * votes.weights
-            part = replace(votes, weights=weights)
-            groups = membership(part)
-            start, _, _ = mean_votes(part, groups, weights, None)
-            answer = ConfusionModel(part, groups).fit(start, 1e-3, 50).proba
-            of_half = np.isin(voters, half)
-            ours = rows[of_half], voters[of_half], cast[of_half]
-            measured.append(_excess(*ours, votes.counts, answer))
+    for inside in np.concatenate([halves, ~halves]):
+        weights = ~inside * votes.weights
+        part = replace(votes, weights=weights)
+        start, _, _ = mean_votes(part, groups, weights, None)
+        answer = ConfusionModel(part, groups).fit(start, 1e-3, 50).proba
+        ours = inside[voters]
+        measured.append(_excess(rows[ours], voters[ours], cast[ours], votes.counts, answer))
     return float(np.mean(measured))
 
 
@@ -279,16 +294,22 @@ def _excess(rows: Array, voters: Array, cast: Array, counts: Array, proba: Array
     typical = float(size.sum()) / max(float(n_cast.sum()), 1e-300)
     if typical < 1e-18:
         return 0.0  # nobody ever errs
-    scale = np.sqrt((size + PSEUDO_VOTES * typical) / (n_cast + PSEUDO_VOTES))[voters][:, None]
-
-    def products(values: Array) -> Array:
-        """For each object the sum of products of two voters' values."""
-        return np.asarray(((by_row @ values) ** 2).sum(axis=1) - by_row @ (values**2).sum(axis=1))
-
-    excess = products(residual / scale)
+    scale = np.sqrt((size + PSEUDO_VOTES * typical) / (n_cast + PSEUDO_VOTES))
+    residual, expected = residual / scale[voters, None], expected / scale[voters, None]
+    # Sums over the voters of each object: of residuals, and of how voters differ between classes.
+    excess = _sums_of_pairs(by_row @ residual, by_row @ squared_norms(residual))
+    excess += _sums_of_pairs(by_row @ expected, by_row @ squared_norms(expected))
+    voted = sparse.csr_array((np.ones(len(rows)), (rows, voters)), shape=(len(counts), len(scale)))
     for k in range(n_classes):
-        excess -= proba[:, k] * products((mean[voters, k] - expected) / scale)
+        of_class = mean[:, k] / scale[:, None]
+        sums = _sums_of_pairs(voted @ of_class, voted @ squared_norms(of_class))
+        excess -= proba[:, k] * sums
     return float(np.clip(counts @ excess / pairs, -1.0, 1.0))  # few objects hardly show classes
+
+
+def _sums_of_pairs(sums: Array, squares: Array) -> Array:
+    """The sum of e_j e_h over pairs of voters, from those of e_j and of its squares."""
+    return np.asarray(squared_norms(sums) - squares)
 
 
 def _mean_votes(by_voter: sparse.csc_array, mass: Array, cast: Array) -> Array:
