@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -25,8 +26,9 @@ from ec3learn import (
     WeightedVote,
 )
 from ec3learn._checks import InputError
-from ec3learn.algebra import trust
-from ec3learn.votes import Prior, Trust, only_rows
+from ec3learn.algebra.trust import learn_trust
+from ec3learn.methods import base
+from ec3learn.votes import only_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::ec3learn.methods.ReliabilityWarning")
 
@@ -112,37 +114,6 @@ def test_a_prior_that_is_too_sure_is_taken_down(crowd):
     assert boastful.slope < 1 < modest.slope
 
 
-@pytest.mark.parametrize("right", [0.4, 0.95])
-@pytest.mark.parametrize("shares", [(0.34, 0.33, 0.33), (0.8, 0.15, 0.05)])
-def test_agreement_shows_how_often_a_class_is_right(shares, right):
-    rng = np.random.default_rng(0)
-    truth = rng.choice(3, 6000, p=shares)
-    said = {
-        f"v{j}": np.where(rng.random(6000) < 0.6, truth, rng.choice(3, 6000, p=shares))
-        for j in range(3)
-    }
-    named = np.where(rng.random(6000) < right, truth, rng.choice(3, 6000, p=shares))
-    assert trust.share_right(unmerged(Votes.from_labels(said)), named) == pytest.approx(
-        np.mean(named == truth), abs=0.03
-    )
-
-
-def test_without_two_votes_on_an_object_agreement_shows_nothing():
-    votes = Votes.from_labels({"a": [0, 1, None], "b": [None, None, 1]})
-    assert trust.share_right(votes, np.array([0, 1, 0])) == 1
-
-
-def test_a_prior_is_no_surer_than_agreement_shows(crowd):
-    votes, truth = crowd
-    prior = informed(truth, share=0.6, sure=0.9)
-    rows = replace(unmerged(votes), prior=Prior(prior))
-    found = trust._no_surer_than_right(Trust(2.0, np.zeros(K), np.full(K, 1 / K), 4.0), rows)
-    right = trust.share_right(rows, prior.argmax(axis=1))
-    assert np.exp(found.log_proba(prior)).max(axis=1).mean() == pytest.approx(right, abs=1e-3)
-    assert found.weight == pytest.approx(2 * found.slope)
-    assert right == pytest.approx(0.6, abs=0.1)
-
-
 def test_a_note_says_how_many_votes_it_is_worth(crowd):
     votes, truth = crowd
     consensus = ec3learn.solve(votes, prior=informed(truth))
@@ -176,7 +147,7 @@ def test_known_labels_calibrate_it(crowd):
 def test_it_is_learned_from_a_sample_of_many_rows(crowd, monkeypatch):
     votes, truth = crowd
     whole = DawidSkene().solve(votes, prior=informed(truth)).solution.trust
-    monkeypatch.setattr(trust, "SAMPLE", 150)
+    monkeypatch.setattr(base, "learn_trust", partial(learn_trust, sample=150))
     solved = DawidSkene().solve(votes, known={0: int(truth[0])}, prior=informed(truth))
     assert solved.solution.votes.n_rows > 200
     assert solved.solution.trust.slope == pytest.approx(whole.slope, rel=0.5)
@@ -368,7 +339,7 @@ def test_a_prior_of_no_object_is_not_used(crowd):
 
 
 def test_a_prior_is_trusted_in_a_table_whose_classes_alternate():
-    rng, n = np.random.default_rng(0), 2 * trust.SAMPLE
+    rng, n = np.random.default_rng(0), 40_000
     truth = np.arange(n) % 2
     said = np.column_stack(
         [np.where(rng.random(n) < p, truth, 1 - truth) for p in (0.7, 0.65, 0.6)]
@@ -376,7 +347,7 @@ def test_a_prior_is_trusted_in_a_table_whose_classes_alternate():
     sure = expit(2 * truth - 1 + rng.normal(size=n))
     prior = np.column_stack([1 - sure, sure])
     votes, start = Votes.from_labels(said).with_prior(prior), said.mean(axis=1)
-    found = trust.learn_trust(votes, np.column_stack([1 - start, start]))
+    found = learn_trust(votes, np.column_stack([1 - start, start]))
     assert found.weight == pytest.approx(2.7, abs=0.5)
 
 

@@ -23,20 +23,11 @@ from scipy.special import digamma, expit, logit
 from .._typing import Array
 from ..votes import Votes, has_graders, only_rows, votes_per_model
 from .em import ConfusionModel, Fit
-from .linear import chunks, sample_rows
-from .membership import Membership, membership, scatter_to_votes
+from .membership import Membership, chunks, membership, sample_rows, scatter_to_votes
 
 ON, OFF = 4.0, 1.0  # votes a voter seems to have cast for the true class, and for each other one
-SKILL_VOTES = (
-    4.0  # how many votes it takes to move a voter's skill half way from the crowd's to its own
-)
-GRADE_VOTES = 5.0  # the strength of the pooled prior for answers on a scale
-SUBTYPE_MASS = 0.1
-SAMPLE = (
-    100_000  # distinct rows that subtypes are learned from, where there are more than twice as many
-)
+SAMPLE = 100_000  # rows that subtypes are learned from, where there are more than twice as many
 ENOUGH = 1_000  # votes by which half of the voters or more are still to be judged in such a sample
-WARM_UP = 3  # rounds before the prior of skills is learned
 
 
 class SubtypeModel(ConfusionModel):
@@ -116,7 +107,7 @@ class SubtypeModel(ConfusionModel):
         class_mass = np.maximum(
             class_votes + shares.sum(axis=1), 0.01
         )  # a class without any vote is unlikely, not impossible
-        type_mass = SUBTYPE_MASS / subtypes + shares
+        type_mass = 0.1 / subtypes + shares
         if self.pooled and subtypes == 1:  # the posterior mean judges rare answers less harshly
             return np.log(posterior / totals), np.log(class_mass / class_mass.sum())
         prior = digamma(class_mass) - digamma(class_mass.sum())
@@ -198,7 +189,7 @@ class SubtypeModel(ConfusionModel):
             together = (
                 np.tensordot(self.weight[block[:, 0]], sums[block], axes=1) + 1 / block.shape[1]
             )
-            prior[block] = GRADE_VOTES * together / together.sum(axis=0)
+            prior[block] = (ON + OFF) * together / together.sum(axis=0)
         return prior
 
 
@@ -233,9 +224,7 @@ def _pooled_prior(sums: Array, weight: Array) -> Array:
     mean = np.clip(weight @ expected / max(float(weight @ total), 1e-300), 1e-6, 1 - 1e-6)
 
     def odds(hits: Array) -> Array:
-        return (hits + SKILL_VOTES * mean) / (
-            np.maximum(total - hits, 0.0) + SKILL_VOTES * (1 - mean)
-        )
+        return (hits + ON * mean) / (np.maximum(total - hits, 0.0) + ON * (1 - mean))
 
     skill = expit(logit(hit) + np.log(odds(right) / odds(expected))[:, None])  # voters x classes
     wrong = np.where(np.eye(n_classes, dtype=bool), 0.0, crowd) / (1 - hit)
@@ -274,7 +263,7 @@ class CoinModel(ConfusionModel):
             counts = np.column_stack(
                 [right, np.maximum(self._of_model(sums.sum(axis=1)) - right, 0.0)]
             )
-            if self.learned and n_iter >= WARM_UP:
+            if self.learned and n_iter >= 3:
                 beta = _minka_step(beta, np.vstack([counts[voters], first]), weight)
             skill = digamma(counts + beta) - digamma((counts + beta).sum(axis=1, keepdims=True))
             hit, miss = (

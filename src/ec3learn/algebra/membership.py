@@ -19,8 +19,8 @@ from .._typing import Array
 from ..kernels import compiled
 from ..votes import Prior, Votes, group_meaning
 from ..votes.layout import entries_of_columns
-from .linear import CHUNK, chunks
 
+CHUNK = 1 << 16  # rows handled at a time
 Table = Any  # a dense array, or a sparse one
 Columns = Mapping[tuple[int, int], Array]  # codes by where a model's groups begin and end
 
@@ -105,15 +105,6 @@ class Membership:
         return sums
 
     # ---- pairs of groups -------------------------------------------------------------------------
-
-    @property
-    def gram_cost(self) -> float:
-        """About how many seconds `grams` takes for each weight."""
-        if self.columns or not self.entries.nnz:
-            n_pairs = (len(self.columns) + 1) ** 2 / 2
-            return n_pairs * (2e-9 * self.n_rows + 2e-5)
-        lengths = np.diff(self.entries.indptr).astype(np.float64)
-        return 2e-8 * float(lengths @ lengths)
 
     def grams(self, weights: Sequence[Array]) -> list[Array]:
         """A^m' diag(weight) A^m for each weight of the rows, groups x groups, dense."""
@@ -298,3 +289,37 @@ def _count_pairs(columns: Columns, n_groups: int, weights: Sequence[Array]) -> l
             gram[slice(*one), slice(*other)] = both
             gram[slice(*other), slice(*one)] = both.T
     return grams
+
+
+# ---- small steps --------------------------------------------------------------------------------
+
+
+def chunks(n_rows: int, size: int = CHUNK) -> Iterator[slice]:
+    """The slices that cut the rows into pieces which fit the cache."""
+    return (slice(begin, min(begin + size, n_rows)) for begin in range(0, n_rows, size))
+
+
+def normalised(sums: Array) -> Array:
+    """Rows divided by their sums; rows of zeros stay."""
+    totals = sums.sum(axis=-1, keepdims=True)
+    return np.divide(sums, totals, out=np.zeros_like(sums, dtype=np.float64), where=totals > 0)
+
+
+def evenly(n: int, most: int) -> Array:
+    """At most so many numbers below n, one at random from each stretch of equal length."""
+    if n <= most:
+        return np.arange(n)
+    ends = np.arange(most + 1) * n // most
+    return ends[:-1] + np.random.default_rng(0).integers(np.diff(ends))
+
+
+def sample_rows(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array]:
+    """Rows that stand for all, and how often each counts; frequent and kept ones are among them."""
+    frequent = counts > counts.sum() / size
+    if kept is not None:
+        frequent |= kept
+    rest = np.flatnonzero(~frequent)
+    drawn = rest[evenly(len(rest), size)]
+    rows = np.sort(np.concatenate([np.flatnonzero(frequent), drawn]))
+    more = float(counts[rest].sum()) / max(float(counts[drawn].sum()), 1e-300)
+    return rows, np.where(frequent[rows], 1.0, more) * counts[rows]

@@ -15,8 +15,7 @@ import numpy as np
 from scipy.special import softmax
 
 from .._typing import Array
-from ..algebra.linear import normalised
-from ..algebra.membership import Membership
+from ..algebra.membership import Membership, normalised
 from ..votes import Prior
 from ..votes.prior import log_shares
 from .rule import KnownLabels, Rule, log_of, spread

@@ -18,8 +18,7 @@ from .._checks import InputError, InputTypeError
 from .._table import Table
 from .._text import count, listed
 from .._typing import Array
-from ..algebra.linear import CHUNK, chunks, normalised
-from ..algebra.membership import membership
+from ..algebra.membership import CHUNK, chunks, membership, normalised
 from ..votes import BaseModel, Models, Trust, Votes, n_alike, voter_noun
 from ..votes.distinct import expand_rows
 from ..votes.labels import Label, kind_of, plain

@@ -12,8 +12,7 @@ from scipy.stats import norm
 
 from .._checks import InputTypeError
 from .._typing import Array
-from ..algebra.linear import sample_rows
-from ..algebra.membership import membership
+from ..algebra.membership import membership, sample_rows
 from ..answer.extension import matching_labels
 from ..answer.rule import mean_votes
 from ..answer.solution import Solution, Solved, solution_of, top_classes

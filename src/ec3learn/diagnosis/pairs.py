@@ -11,8 +11,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from .._typing import Array
-from ..algebra.linear import normalised
-from ..algebra.membership import membership
+from ..algebra.membership import membership, normalised
 from ..answer.extension import matching_labels
 from ..answer.rule import mean_votes
 from ..answer.solution import Solved, solution_of, top_classes

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._table import Table, first_rows
 from .._text import count, listed, percent, printable
-from ..algebra.linear import normalised
+from ..algebra.membership import normalised
 from ..answer.notes import Note, one_per_kind
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes.labels import plain

@@ -14,8 +14,7 @@ from scipy.special import betainc
 from .._checks import unknown_name
 from .._table import Table
 from .._typing import Array
-from ..algebra.linear import normalised
-from ..algebra.membership import count_classes, entries, membership, scatter_to_votes
+from ..algebra.membership import count_classes, entries, membership, normalised, scatter_to_votes
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.solution import Solution, Solved, solution_of

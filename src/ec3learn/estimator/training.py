@@ -21,7 +21,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .._checks import InputError
 from .._text import arg, count
 from .._typing import Array
-from ..algebra.linear import normalised
+from ..algebra.membership import normalised
 from ..answer.notes import Note
 from .models.classifiers import Sized
 from .pools import Pool

@@ -24,8 +24,8 @@ from scipy import linalg, sparse
 
 from .._checks import require_bool, require_choice, require_integer, require_number, require_seed
 from .._typing import Array
-from ..algebra.linear import conjugate_gradients
 from ..algebra.membership import Membership, Table, membership, reached_groups
+from ..algebra.scaling import conjugate_gradients
 from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes, one_hot
 from ..votes import Votes
 from .base import Answer, Method, require_few_groups, require_pull
@@ -210,19 +210,15 @@ class Graph:
         return np.asarray(linalg.solve(system, self.right(), assume_a="pos"))
 
     def solve_by_conjugate_gradients(self, tol: float, max_iter: int) -> tuple[Array, int, bool]:
-        """Q, found one class at a time, the most rounds a class took, and whether all converged."""
+        """Q, the most rounds a class took, and whether all converged."""
 
-        def apply(column: Array) -> Array:
-            means = self.share * self.groups.gather(self.weight * column)
-            return self.diagonal * column - self.weight * self.groups.scatter(self.counts * means)
+        def apply(columns: Array) -> Array:
+            means = self.share[:, None] * self.groups.gather(weight * columns)
+            gathered = self.groups.scatter(self.counts[:, None] * means)
+            return self.diagonal[:, None] * columns - weight * gathered
 
-        group_proba, n_iter, converged = np.zeros_like(self.label), 0, True
-        for z, right in enumerate(self.right().T):
-            group_proba[:, z], rounds, done = conjugate_gradients(
-                apply, self.diagonal, right, tol, max_iter
-            )
-            n_iter, converged = max(n_iter, rounds), converged and done
-        return group_proba, n_iter, converged
+        weight = self.weight[:, None]
+        return conjugate_gradients(apply, self.diagonal, self.right(), tol, max_iter)
 
     def run_loop(self, object_proba: Array, tol: float, max_iter: int) -> tuple[Array, int, bool]:
         """Q where the published loop stops, after how many rounds, and whether it converged."""

@@ -21,8 +21,7 @@ from .._checks import require_integer, require_number
 from .._typing import Array
 from ..algebra.bayes import mean_moves
 from ..algebra.em import require_small
-from ..algebra.linear import normalised
-from ..algebra.membership import membership, scatter_to_votes, squares_of_votes
+from ..algebra.membership import membership, normalised, scatter_to_votes, squares_of_votes
 from ..answer.mixtures import PrecisionRule
 from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes, group_meaning

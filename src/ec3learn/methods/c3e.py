@@ -28,8 +28,8 @@ from scipy import sparse
 
 from .._checks import InputError, require_integer, require_number
 from .._typing import Array
-from ..algebra.linear import normalised, solve_free_rows
-from ..algebra.membership import entries, membership, reached_groups
+from ..algebra.membership import entries, membership, normalised, reached_groups
+from ..algebra.scaling import solve_free_rows
 from ..answer.rule import KnownLabels, log_of, mean_votes, one_hot
 from ..votes import Votes
 from .base import Answer, Method
@@ -92,16 +92,22 @@ class C3ESL(Method):
         fixed = np.zeros(len(pi), dtype=bool) if known is None else known.labelled
         free = ~fixed & (similar.counts > 0)
 
-        def apply(column: Array) -> Array:
-            return (
-                column * (1 + 2 * alpha * whole)
-                - 2 * alpha * similar.whole_product(column[:, None])[:, 0]
+        def apply(columns: Array) -> Array:
+            return columns * (1 + 2 * alpha * whole[:, None]) - 2 * alpha * similar.whole_product(
+                columns
             )
 
         proba = np.where(fixed[:, None], pi, 0.0)
         diagonal = 1 + 2 * alpha * (whole - similar.counts * similar.own)
         n_iter, converged = solve_free_rows(
-            apply, diagonal, iter(pi.T), similar.counts, free, proba, self.tol, self.max_iter
+            apply,
+            diagonal,
+            lambda part: pi[:, part],
+            similar.counts,
+            free,
+            proba,
+            self.tol,
+            self.max_iter,
         )
         weightless = np.flatnonzero(~fixed & ~free)
         if len(weightless):

@@ -11,7 +11,7 @@ from scipy.special import softmax
 from .._checks import InputError, InputTypeError, is_number, unknown_name
 from .._text import arg
 from .._typing import Array
-from ..algebra.linear import normalised
+from ..algebra.membership import normalised
 from ..answer.mixtures import RegressionRule
 from ..answer.rule import KnownLabels
 from ..votes import Votes

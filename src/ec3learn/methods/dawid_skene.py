@@ -20,8 +20,7 @@ from .._text import arg, percent
 from .._typing import Array
 from ..algebra.bayes import CoinModel, SubtypeModel
 from ..algebra.em import ConfusionModel, Fit
-from ..algebra.linear import normalised
-from ..algebra.membership import Membership, membership
+from ..algebra.membership import Membership, membership, normalised
 from ..answer.mixtures import SubtypeRule
 from ..answer.notes import Note
 from ..answer.rule import KnownLabels, mean_votes

@@ -27,8 +27,7 @@ from .._checks import InputTypeError, require_choice
 from .._text import listed, some
 from .._typing import Array
 from ..algebra.em import MOST_CONFUSIONS, n_confusions
-from ..algebra.linear import normalised
-from ..algebra.membership import membership
+from ..algebra.membership import membership, normalised
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
 from ..answer.notes import Note
 from ..answer.rule import KnownLabels

@@ -25,8 +25,7 @@ from scipy.special import softmax
 
 from .._checks import require_integer, require_number, require_seed
 from .._typing import Array
-from ..algebra.linear import chunks
-from ..algebra.membership import membership
+from ..algebra.membership import chunks, membership
 from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes
 from .base import Answer, Method

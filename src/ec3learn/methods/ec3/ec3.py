@@ -24,8 +24,7 @@ from ..._checks import (
 )
 from ..._text import arg
 from ..._typing import Array
-from ...algebra.linear import normalised
-from ...algebra.membership import Membership, membership
+from ...algebra.membership import Membership, membership, normalised
 from ...answer.rule import KnownLabels, mean_votes
 from ...votes import Votes
 from ...votes.layout import frozen
@@ -37,7 +36,7 @@ from .solvers import block_descent, conjugate_gradients, direct
 Solver = Literal["auto", "cg", "direct", "bcd"]
 
 SOLVERS = ("auto", "bcd", "cg", "direct")
-CG_ROUNDS = 12  # of conjugate gradients at the default weights
+ROUNDS_WORTH = 600  # what the rounds of "cg" take per vote, in operations of a factorisation
 FAR_APART = 1e8  # beyond this ratio of weights, double precision has too few digits for the answer
 
 
@@ -148,7 +147,7 @@ class EC3(Method):
             rule=None if targets is not None and targets.rule is None else problem.rule(minimum),
             group_table=(groups.order, _of_all_groups(problem, minimum)),
             weights=votes.weights * learned.weights,
-            objective=problem.objective(minimum),
+            objective=float(problem.terms(minimum).sum()),
             n_iter=minimum.n_iter,
             converged=minimum.converged,
             history=minimum.history,
@@ -219,10 +218,9 @@ class EC3(Method):
             require_few_groups(n_live)
         if self.solver != "auto":
             return self.solver
-        # Seconds, as measured: three Gram matrices and a factorisation, against the rounds.
-        factoring = 1e-11 * (2.0 * n_live) ** 3
-        rounds = CG_ROUNDS * 4e-9 * problem.groups.entries.nnz * (problem.n_classes - 1)
-        return "direct" if 3 * problem.all_groups.gram_cost + factoring < rounds + 0.01 else "cg"
+        rounds = problem.groups.entries.nnz * (problem.n_classes - 1)
+        dense = problem.all_groups.columns or problem.all_groups.soft is not None
+        return "direct" if dense and n_live**3 <= ROUNDS_WORTH * rounds else "cg"
 
     def _tolerance(self) -> float:
         return (0.025 if self.solver == "bcd" else 1e-12) if self.tol is None else self.tol

@@ -17,16 +17,14 @@ table, and c_j = u_j (A' s/rho)_j, the gradient is zero where
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from ..._typing import Array
-from ...algebra.linear import chunks, normalised, squared_norms
-from ...algebra.membership import Membership, reached_groups
-from ...algebra.scaling import co_occurrence_scaling
+from ...algebra.membership import Membership, chunks, normalised, reached_groups
+from ...algebra.scaling import co_occurrence_scaling, inverse
 from ...answer.rule import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, one_hot
 from ...answer.solution import Answer
 from ...votes import Votes
@@ -44,18 +42,13 @@ class Setting(NamedTuple):
 class Coupling(NamedTuple):
     """What ties rows to an unknown X of the groups, F^g or x.
 
-    The gradient is zero where D X = g A' (s f F^o) + pull, and F^o_i gets f_i (A g X)_i.
+    The gradient is zero where total X = g A' (s f F^o) + pull, and F^o_i gets f_i (A g X)_i.
     """
 
     f: Array
     g: Array
-    diagonal: Array  # D
+    total: Array
     pull: Array
-
-    @property
-    def root(self) -> Array:
-        """The root of D."""
-        return np.sqrt(self.diagonal)
 
 
 @dataclass
@@ -80,7 +73,7 @@ class Problem:
     is `fixed` or nothing reaches it).
 
     `model_weights` include the weights of the votes. Known labels take the place of votes, and
-    answers of another method (`given`) that of the mean votes.
+    another method's answer (`goal`) that of the mean votes.
     """
 
     def __init__(
@@ -91,37 +84,35 @@ class Problem:
         setting: Setting,
         balanced: bool = True,
         known: KnownLabels | None = None,
-        given: Answer | None = None,
+        goal: Answer | None = None,
     ) -> None:
-        self.counts, self.known, self.given = votes.counts, known, given
+        self.counts, self.known, self.goal = votes.counts, known, goal
         self.n_classes = votes.n_classes
         self.labelled = np.zeros(votes.n_rows, dtype=bool) if known is None else known.labelled
         self.fixed = self.labelled & (known is not None and known.fixed)
         self._find_targets(votes, groups, model_weights)
         self._find_live_groups(groups, model_weights[votes.models.group_model[groups.order]])
         self._scale(balanced, setting.beta > 0)
-        self._pull(setting)
+        self.pull(setting)
 
     def _find_targets(self, votes: Votes, groups: Membership, model_weights: Array) -> None:
         """Set Y^o, known labels aside, and the weight of each row's votes."""
         classes, weights = votes.models.group_class, model_weights[votes.models.group_model]
         voting = np.flatnonzero((classes >= 0) & (weights > 0))
-        self.voters = voting, weights[voting], one_hot(classes[voting], self.n_classes)
-        table = sparse.csr_array(
-            (weights[voting], (voting, classes[voting])), shape=(len(weights), self.n_classes)
-        )[groups.order]
+        named = one_hot(classes[voting], self.n_classes)
+        self.voters = Term(VOTES, 0.0, voting, weights[voting], named)
         # A table of groups and classes may be larger than one of rows and classes.
-        cast = groups.gather(table.toarray() if groups.n_groups <= groups.n_rows else table)
-        self.n_votes, self.targets = cast.sum(axis=1), normalised(cast)
-        if self.given is not None:  # which may have an answer for a row without votes
-            self.targets = np.where(self.given.unanswered[:, None], 0.0, self.given.proba)
+        cast = groups.gather(self.voters.table_for(groups, groups.n_groups <= groups.n_rows))
+        self.n_votes, self.targets = cast[:, 0], normalised(cast[:, 1:])
+        if self.goal is not None:  # which may have an answer for a row without votes
+            self.targets = np.where(self.goal.unanswered[:, None], 0.0, self.goal.proba)
             n_votes = np.where(self.n_votes > 0, self.n_votes, 1.0)
             self.n_votes = np.where(self.targets.any(axis=1), n_votes, 0.0)
 
     def _find_live_groups(self, groups: Membership, weights: Array) -> None:
         """Set which groups take part, and their Y^g; then let known labels enter Y^o."""
-        sizes = groups.scatter(self.counts)
-        voted = groups.scatter(self.counts * self.n_votes) > 0
+        sizes, cast = groups.scatter(self.counts), self.counts * self.n_votes
+        voted = groups.scatter(cast) > 0
         live = (sizes > 0) & (weights > 0)
         if (live & ~voted).any():
             live &= reached_groups(groups, self.counts, live, voted, self.labelled)
@@ -130,7 +121,6 @@ class Problem:
         if groups.n_groups > groups.n_rows:
             self.groups = self.groups.by_group()
         self.w, self.sizes, self.voted = weights[live], sizes[live], voted[live]
-        cast = self.counts * self.n_votes
         self.group_votes = normalised(self.groups.scatter_weighted(cast, self.targets))
         if self.known is not None:
             labels = self.known.one_hot(self.n_classes)
@@ -142,8 +132,7 @@ class Problem:
         """Set the diagonals of K^m, and those of K^c if objects are `coupled` by it."""
         groups, self.is_scaled = self.groups, True
         self.u = self.w / self.sizes if balanced else self.w
-        rho = groups.gather(self.u)
-        self.inverse_rho = np.divide(1.0, rho, out=np.zeros_like(rho), where=rho > 0)
+        self.inverse_rho = inverse(groups.gather(self.u))
         self.c = self.u * groups.scatter(self.counts * self.inverse_rho)
         self.d = np.zeros(groups.n_rows)
         if coupled:
@@ -158,17 +147,14 @@ class Problem:
                 )
         self.y = groups.scatter(self.counts * self.d)
 
-    def _pull(self, setting: Setting) -> None:
+    def pull(self, setting: Setting) -> None:
         """Set what depends on the weights of the terms."""
         self.setting = setting
         self.anchor = np.where(self.n_votes > 0, 2 * setting.gamma, 0.0)
         if self.known is not None:
             self.anchor[self.labelled] = 0.0 if self.known.fixed else self.known.pull
         self.row_total = (setting.alpha + 2 * setting.beta) * (self.inverse_rho > 0) + self.anchor
-        self.share = np.divide(
-            1.0, self.row_total, out=np.zeros_like(self.anchor), where=self.row_total > 0
-        )
-        self.share[self.fixed] = 0.0
+        self.share = np.where(self.fixed, 0.0, inverse(self.row_total))
         self.group_total = setting.alpha * self.c + 2 * setting.delta * self.voted
 
     def couplings(self) -> dict[str, Coupling]:
@@ -215,16 +201,23 @@ class Problem:
         sums += (2 * delta * self.voted)[:, None] * self.group_votes
         return sums / self.group_total[:, None]
 
-    def update_companions(self, proba: Array) -> Array:
-        """X = A' (s d F^o)."""
-        if self.setting.beta == 0:
-            return np.zeros_like(self.group_votes)
-        return self.groups.scatter_weighted(self.counts * self.d, proba)
+    def minimum(self, proba: Array) -> Minimum:
+        """F^o with the F^g and the x = A' (s d F^o) that follow from it.
+
+        Rows that count for nothing follow from their groups in turn.
+        """
+        companions = self.groups.scatter_weighted(self.counts * self.d, proba)
+        reached = Minimum(proba, self.update_groups(proba), companions)
+        weightless = (self.share > 0) & (self.counts <= 0)
+        if weightless.any():
+            moved = self.update_objects(reached.group_proba, companions)
+            proba[weightless] = moved[weightless]
+        return reached
 
     # ---- P itself, and the answers that follow from F^g and x ------------------------------------
 
-    def objective(self, minimum: Minimum) -> float:
-        """P where F^g and x follow from F^o.
+    def terms(self, minimum: Minimum) -> Array:
+        """The four terms of P where F^g and x follow from F^o.
 
         Both sums over pairs are multiplied out: with sum_j K^m_ij = sum_k s_k K^c_ik = 1,
 
@@ -237,22 +230,20 @@ class Problem:
         and alpha u_j (A' s/rho F^o)_j = total_j F^g_j - 2 delta_j Y^g_j.
         """
         alpha, beta, _, delta = self.setting
-        squares = tension = to_groups = 0.0
+        squares = tension = 0.0
         in_group = self.inverse_rho > 0
         for rows in chunks(self.groups.n_rows):
             proba, counts = minimum.object_proba[rows], self.counts[rows]
-            squares += float((counts * in_group[rows]) @ squared_norms(proba))
-            gaps = squared_norms(proba - self.targets[rows])
-            tension += float((counts * self.anchor[rows] / 2) @ gaps)
+            squares += float((counts * in_group[rows]) @ _products(proba, proba))
+            gaps = proba - self.targets[rows]
+            tension += float((counts * self.anchor[rows] / 2) @ _products(gaps, gaps))
         group_proba, tied = minimum.group_proba, delta * self.voted
-        to_votes = tied @ squared_norms(group_proba - self.group_votes)
-        if alpha > 0:
-            norms = squared_norms(group_proba)
-            crossed = np.einsum("jz,jz->j", group_proba, self.group_votes)
-            to_groups = float(alpha / 2 * (squares + self.c @ norms))
-            to_groups -= float(self.group_total @ norms - 2 * tied @ crossed)
-        together = self.w @ squared_norms(minimum.companions)
-        return max(0.0, float(to_groups + beta * (squares - together) + tension + to_votes))
+        norms, gaps = _products(group_proba, group_proba), group_proba - self.group_votes
+        crossed = self.group_total @ norms - 2 * tied @ _products(group_proba, self.group_votes)
+        to_groups = alpha / 2 * (squares + self.c @ norms) - crossed if alpha > 0 else 0.0
+        together = self.w @ _products(minimum.companions, minimum.companions)
+        to_votes = tied @ _products(gaps, gaps)
+        return np.maximum([to_groups, beta * (squares - together), tension, to_votes], 0.0)
 
     def rule(self, minimum: Minimum) -> GroupRule:
         """How an object's answer follows from its groups, for these rows and for new ones."""
@@ -264,8 +255,13 @@ class Problem:
             Term(GROUPS, alpha, order, self.u, np.maximum(minimum.group_proba, 0.0)),
             Term(COMPANIONS, 2 * beta, order, self.w * self.y, per_member),
         ]
-        if self.given is None:
-            terms.append(Term(VOTES, 2 * gamma, *self.voters))
-        towards = None if self.given is None else (2 * gamma, self.given.rule)
+        if self.goal is None:
+            terms.append(replace(self.voters, pull=2 * gamma))
+        towards = None if self.goal is None else (2 * gamma, self.goal.rule)
         pulling = tuple(term for term in terms if term.pull > 0)
         return GroupRule(pulling, self.mean_target, towards=towards)
+
+
+def _products(one: Array, other: Array) -> Array:
+    """The inner product of each row of one table with that of another."""
+    return np.einsum("iz,iz->i", one, other)
