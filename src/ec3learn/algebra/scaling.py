@@ -46,8 +46,9 @@ def co_occurrence_scaling(
     y = sizes * np.sqrt(counts.sum() / max(weights @ sizes**2, 1e-300))
     state = y if by_group else to_rows(y)
     live = state > 0  # not the rows in no group
-    logs, points, moves = np.log(state[live]), [], []
-    change, n_iter = np.inf, 0
+    points: list[Array] = []
+    moves: list[Array] = []
+    logs, change, n_iter = np.log(state[live]), np.inf, 0
     while change > tol and n_iter < max_iter:
         n_iter += 1
         state[live] = np.exp(logs)

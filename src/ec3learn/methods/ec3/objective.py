@@ -243,7 +243,8 @@ class Problem:
         to_groups = alpha / 2 * (squares + self.c @ norms) - crossed if alpha > 0 else 0.0
         together = self.w @ _products(minimum.companions, minimum.companions)
         to_votes = tied @ _products(gaps, gaps)
-        return np.maximum([to_groups, beta * (squares - together), tension, to_votes], 0.0)
+        terms = np.array([to_groups, beta * (squares - together), tension, to_votes])
+        return np.maximum(terms, 0.0)
 
     def rule(self, minimum: Minimum) -> GroupRule:
         """How an object's answer follows from its groups, for these rows and for new ones."""

@@ -113,7 +113,8 @@ def block_descent(problem: Problem, tol: float, max_iter: int, start: Array) -> 
     """
     proba = np.where(problem.fixed[:, None], problem.targets, start)
     proba[problem.unanswered] = 0.0
-    here, history, change = problem.minimum(proba), [], np.inf
+    history: list[float] = []
+    here, change = problem.minimum(proba), np.inf
     while change > tol and len(history) < max_iter:
         history.append(float(problem.terms(here).sum()))
         moved = here.object_proba.copy()
