@@ -21,8 +21,14 @@ from .._text import arg
 from .._typing import Array
 from ..algebra.bayes import SubtypeModel
 from ..algebra.em import MOST_CONFUSIONS, ConfusionModel, n_confusions
-from ..algebra.membership import normalised, sample_rows, squared_norms
-from ..algebra.membership import entries, membership, votes_cast
+from ..algebra.membership import (
+    entries,
+    membership,
+    normalised,
+    sample_rows,
+    squared_norms,
+    votes_cast,
+)
 from ..answer.rule import mean_votes
 from ..votes import Votes, hardened, only_rows, oriented, unweighted, votes_per_model
 from ..votes.encoding import known_codes
