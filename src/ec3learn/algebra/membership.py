@@ -323,3 +323,8 @@ def sample_rows(counts: Array, size: int, kept: Array | None = None) -> tuple[Ar
     rows = np.sort(np.concatenate([np.flatnonzero(frequent), drawn]))
     more = float(counts[rest].sum()) / max(float(counts[drawn].sum()), 1e-300)
     return rows, np.where(frequent[rows], 1.0, more) * counts[rows]
+
+
+def squared_norms(table: Array) -> Array:
+    """The squared length of each row."""
+    return np.einsum("iz,iz->i", table, table)

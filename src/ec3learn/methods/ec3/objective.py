@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._typing import Array
-from ...algebra.membership import Membership, chunks, normalised, reached_groups
+from ...algebra.membership import Membership, chunks, normalised, reached_groups, squared_norms
 from ...algebra.scaling import co_occurrence_scaling, inverse
 from ...answer.rule import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Term, one_hot
 from ...answer.solution import Answer
@@ -234,15 +234,17 @@ class Problem:
         in_group = self.inverse_rho > 0
         for rows in chunks(self.groups.n_rows):
             proba, counts = minimum.object_proba[rows], self.counts[rows]
-            squares += float((counts * in_group[rows]) @ _products(proba, proba))
+            squares += float((counts * in_group[rows]) @ squared_norms(proba))
             gaps = proba - self.targets[rows]
-            tension += float((counts * self.anchor[rows] / 2) @ _products(gaps, gaps))
+            tension += float((counts * self.anchor[rows] / 2) @ squared_norms(gaps))
         group_proba, tied = minimum.group_proba, delta * self.voted
-        norms, gaps = _products(group_proba, group_proba), group_proba - self.group_votes
-        crossed = self.group_total @ norms - 2 * tied @ _products(group_proba, self.group_votes)
+        norms, gaps = squared_norms(group_proba), group_proba - self.group_votes
+        crossed = self.group_total @ norms - 2 * tied @ np.einsum(
+            "jz,jz->j", group_proba, self.group_votes
+        )
         to_groups = alpha / 2 * (squares + self.c @ norms) - crossed if alpha > 0 else 0.0
-        together = self.w @ _products(minimum.companions, minimum.companions)
-        to_votes = tied @ _products(gaps, gaps)
+        together = self.w @ squared_norms(minimum.companions)
+        to_votes = tied @ squared_norms(gaps)
         terms = np.array([to_groups, beta * (squares - together), tension, to_votes])
         return np.maximum(terms, 0.0)
 
@@ -261,8 +263,3 @@ class Problem:
         towards = None if self.goal is None else (2 * gamma, self.goal.rule)
         pulling = tuple(term for term in terms if term.pull > 0)
         return GroupRule(pulling, self.mean_target, towards=towards)
-
-
-def _products(one: Array, other: Array) -> Array:
-    """The inner product of each row of one table with that of another."""
-    return np.einsum("iz,iz->i", one, other)
