@@ -519,7 +519,7 @@ def test_the_help_alone_loads_nothing_heavy():
             "estimate votes.csv -c svm --known glod",
             "known must name a column of the table, got 'glod'. Did you mean 'gold'?",
         ),
-        ("estimate votes.csv -c svm --known gold.csv", "known='gold.csv' needs id or objects."),
+        ("estimate votes.csv -c svm --known gold.csv", "gold.csv: No such file or directory."),
         (
             "combine votes.csv -c svm -m ec4",
             "Unknown method 'ec4'. Did you mean 'ec3'? Choose from: auto, ec3, iec3,",
@@ -551,7 +551,7 @@ def test_the_help_alone_loads_nothing_heavy():
         ),
         (
             "combine votes.csv --soft lr=a:svm,b:tree",
-            "votes.csv cannot be read as csv: Conversion Error: Could not convert string",
+            "votes.csv must hold numbers where probabilities are, got 'news'.",
         ),
         ("combine . -c svm", ". is a folder. Name a file in it."),
         (
@@ -1214,7 +1214,7 @@ def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run
         ),
         (
             "votes.csv --known twice.csv --id id",
-            "known must give an object one label, got 'ham' and 'spam' for 'mail-0', the last in twice.csv.",
+            "known must give an object one label, got 'ham' and 'spam' for 'mail-0' in twice.csv.",
         ),
         (
             "votes.csv --truth eggs.csv --id id",
@@ -1227,11 +1227,11 @@ def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run
         ),
         (
             "votes.csv --known gold.csv --known other.csv --id id",
-            "known must give an object one label, got 'news' and 'ham' for 'mail-0', the last in other.csv.",
+            "known must give an object one label, got 'ham' and 'news' for 'mail-0' in gold.csv, other.csv.",
         ),
         (
             "numbers.parquet --known gold.csv --id id",
-            "known must hold labels like those in column 'svm' (BIGINT), got 'news'.",
+            "known must hold classes, [0, 1, 2], got '",
         ),
     ],
 )
@@ -1499,6 +1499,22 @@ def test_a_draw_is_read_back_with_its_chances(folder, run):
     drawn.write_csv("filled.csv")
     again = run("estimate", *words, "--known", "filled.csv", "--label", "good", "--json")
     assert again[:2] == (DONE, printed)
+
+
+def test_a_draw_without_names_is_read_back_by_the_numbers_of_rows(folder, run):
+    words = ["votes.csv", *VOTERS[:2]]
+    run("ask", *words, "--goal", "share", "-n", 50, "--out", "draw.csv")
+    drawn = pl.read_csv("draw.csv")
+    truth = pl.read_csv("votes.csv")["truth"]
+    drawn.with_columns(label=truth[drawn["object"]]).write_csv("draw.csv")
+    frame = pl.read_csv("votes.csv").with_row_index()
+    labels = pl.when(pl.col("index").is_in(drawn["object"].to_list())).then("truth")
+    frame.with_columns(labels.alias("asked")).write_csv("asked.csv")
+    of_file = json.loads(run("combine", *words, "--known", "draw.csv", "--json")[1])
+    of_column = json.loads(run("combine", "asked.csv", *words[1:], "--known", "asked", "--json")[1])
+    assert of_file["classes"] == of_column["classes"]
+    estimated = json.loads(run("estimate", *words, "--known", "draw.csv", "--json")[1])
+    assert {row["labels"] for row in estimated} == {50}
 
 
 def test_labels_that_were_chosen_estimate_nothing(folder, run):

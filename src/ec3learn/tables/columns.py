@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from itertools import combinations
 from typing import Any
 
 import narwhals
@@ -20,7 +21,6 @@ from ..consensus import Consensus
 from ..votes.assembly import REPEATS, Repeats
 from ..votes.labels import Label, plain
 from ..votes.reading import seen_by_narwhals
-from ..votes.scale import scales_of, voter_scale
 from .engines import JOINS, OURS, Frame
 
 # A column of labels; of a soft model one column of shares per class or cluster.
@@ -85,6 +85,7 @@ class Naming:
     truth: str | None = None  # a column of labels to judge the answer by
     unseen: bool = False  # known labels judge the answer too: the method does not see them
     chances: Mapping[str, str] = field(default_factory=dict)  # of known, of truth
+    is_text: bool | None = None  # of a file: whether its labels have no types; None: in memory
 
     def find(self, frame: Frame) -> Columns:
         """Find the columns in a table."""
@@ -95,7 +96,6 @@ class Naming:
                 must = "must name a column of a lazy table"
                 raise InputError("known", must, came=came, remedy=remedy)
             return replace(replace(self, known=None).find(frame), known_labels=self.known)
-        names = names_in(frame)
         self._require_roles(list(frame.collect_schema().names()))
         require_choice("repeats", self.repeats, REPEATS)
         if isinstance(self.classes, str):
@@ -108,13 +108,12 @@ class Naming:
         soft = [list(column) for column in votes.values() if isinstance(column, dict)]
         if not votes or (self.objects is not None and (len(votes) > 1 or soft)):
             must = "must name at least one column, and of a long table the one column of labels"
-            remedy = f"The columns are {listed(names, 30)}."
+            remedy = f"The columns are {listed(names_in(frame), 30)}."
             raise InputError("classifiers", must, came=listed(list(votes)), remedy=remedy)
         self._require_one_role_each(columns_in(votes), columns_in(clusters))
-        resolved: dict[str, Any] = {"classifiers": votes, "clusterings": clusters}
-        resolved["classes"] = soft[0] if classes is None and soft else classes
-        resolved["scale"] = self._scales(votes)
-        return Columns(**vars(self) | resolved)
+        found: dict[str, Any] = {"classifiers": votes, "clusterings": clusters}
+        found["classes"] = soft[0] if classes is None and soft else classes
+        return Columns(**vars(self) | found)
 
     def find_for(self, frame: Frame, consensus: Consensus) -> Columns:
         """Find the columns that are named, or else those named like the base models."""
@@ -138,19 +137,7 @@ class Naming:
         present: dict[str, Any] = {
             role: [name for name in models if name in names] for role, models in wanted.items()
         }
-        columns = replace(self, **present, classes=consensus.classes).find(frame)
-        if self.scale is None:
-            columns = replace(columns, scale=_scales_in(consensus, columns))
-        return columns
-
-    def _scales(self, votes: Mapping[str, Column]) -> Any:
-        """The scales by classifier; of a long table as they were passed."""
-        if self.objects is None:
-            hard = [name for name, column in votes.items() if not isinstance(column, dict)]
-            return scales_of(self.scale, hard) or None
-        if isinstance(self.scale, Mapping):
-            return scales_of(self.scale, list(self.scale))
-        return scales_of(self.scale, [""]).get("")
+        return replace(self, **present, classes=consensus.classes).find(frame)
 
     def _require_roles(self, columns: list[str]) -> None:
         for argument in ("known", "truth", "objects", "voters"):
@@ -162,15 +149,16 @@ class Naming:
             raise InputError(alone, phrase=f"{both}, got {arg(alone)} alone")
 
     def _require_one_role_each(self, votes: list[str], clusters: list[str]) -> None:
-        roles = [("objects", self.objects), ("voters", self.voters)]
-        roles += [("classifiers", column) for column in votes]
-        roles += [("clusterings", column) for column in clusters]
-        roles += [("known", self.known), ("truth", self.truth)]
-        first: dict[Any, str] = {}
-        for argument, column in roles:
-            if column is not None and first.setdefault(column, argument) != argument:
-                both = f"{arg(first[column])} and {arg(argument)} must name different columns"
-                raise InputError(argument, phrase=f"{both}, got {column!r} for both")
+        roles: dict[str, list[str | None]] = {
+            "objects": [self.objects],
+            "voters": [self.voters],
+            "classifiers": [*votes],
+        }
+        roles |= {"clusterings": [*clusters], "known": [self.known], "truth": [self.truth]}
+        for (one, columns), (other, others) in combinations(roles.items(), 2):
+            for column in {*columns} & {*others} - {None}:
+                both = f"{arg(one)} and {arg(other)} must name different columns"
+                raise InputError(other, phrase=f"{both}, got {column!r} for both")
 
 
 @dataclass(frozen=True)
@@ -186,15 +174,19 @@ class Columns(Naming):
     @property
     def labels(self) -> str:
         """The column of labels of a long table."""
-        return next(column for column in self.classifiers.values() if isinstance(column, str))
+        return hard(self.classifiers)[0]
 
     @property
     def keys(self) -> list[str]:
         """The columns that make rows distinct; of a long table, those that belong to an object."""
         voted = columns_in(self.classifiers) if self.objects is None else [self.objects]
-        stated = [column for column in (self.known, self.truth) if column is not None]
-        stated += self.chances.values()
-        return list(dict.fromkeys([*voted, *columns_in(self.clusterings), *stated]))
+        known = [*self.stated, *self.chances.values()]
+        return list(dict.fromkeys([*voted, *columns_in(self.clusterings), *known]))
+
+    @property
+    def stated(self) -> list[str]:
+        """The columns of labels that are known, to the method or to judge it."""
+        return [column for column in (self.known, self.truth) if column is not None]
 
     @property
     def join_keys(self) -> list[str]:
@@ -207,6 +199,11 @@ class Columns(Naming):
             phrase = f"{arg('per_object')} is for a long table, with one row per vote"
             remedy = f"Leave it out, or pass {arg('objects')} and {arg('voters')}."
             raise InputError("per_object", phrase=phrase, remedy=remedy)
+
+
+def hard(models: Mapping[str, Column]) -> list[str]:
+    """The columns of labels that base models use."""
+    return [column for column in models.values() if not isinstance(column, dict)]
 
 
 def columns_in(models: Mapping[str, Column]) -> list[str]:
@@ -223,31 +220,14 @@ def _are_labels(known: Any) -> bool:
     return isinstance(known, Mapping) or (hasattr(known, "__len__") and not isinstance(known, str))
 
 
-def _scales_in(consensus: Consensus, columns: Columns) -> Any:
-    """The scales of a consensus; one that all its voters share is that of new voters, too."""
-    scales = {
-        model.name: voter_scale(model)
-        for model in consensus.solution.models
-        if model.kind == "grader"
-    }
-    if columns.objects is None:
-        return {
-            name: scales[name]
-            for name, column in columns.classifiers.items()
-            if name in scales and not isinstance(column, dict)
-        } or None
-    n_voters = sum(model.is_voter for model in consensus.solution.models)
-    if len(set(scales.values())) == 1 and len(scales) == n_voters:
-        return next(iter(scales.values()))
-    return scales or None
-
-
-def require_column(name: Any, columns: list[str], argument: str) -> None:
+def require_column(name: Any, columns: Iterable[str], argument: str) -> None:
     """Refuse a column that is not there, and name the nearest that is."""
     if name in columns:
         return
     near = get_close_matches(str(name), map(str, columns), n=1)
-    remedy = f"Did you mean {near[0]!r}?" if near else f"The columns are {listed(columns, 30)}."
+    remedy = (
+        f"Did you mean {near[0]!r}?" if near else f"The columns are {listed(list(columns), 30)}."
+    )
     raise InputError(argument, "must name a column of the table", got=name, remedy=remedy)
 
 
@@ -262,78 +242,55 @@ def find_models(
     classes: list[Label] | None = None,
 ) -> dict[str, Column]:
     """Find the base models that were chosen, by name; patterns skip columns that are taken."""
-    named = [choice] if isinstance(choice, Mapping) else []
-    if isinstance(choice, (list, tuple)):
-        named = [part for part in choice if isinstance(part, Mapping)]
-        choice = [part for part in choice if not isinstance(part, Mapping)]
+    several = isinstance(choice, (list, tuple))
+    parts = choice if several else [choice]
+    dicts = [part for part in parts if isinstance(part, Mapping)]
     models: dict[str, Column] = {}
-    for name, column in (pair for part in named for pair in part.items()):
-        model = _named_model(frame, str(name), column, argument, taken, classes)
-        if isinstance(model, dict) and argument == "classifiers":
-            classes = list(model)
-        models[str(name)] = model
-    if not isinstance(choice, Mapping):
-        taken = taken | set(columns_in(models))
-        columns = _matching_columns(frame, choice, argument, taken)
-        models = {**{str(name): name for name in columns}, **models}
-    return models
+    for name, column in (pair for part in dicts for pair in part.items()):
+        if isinstance(column, (str, int)) and not _is_pattern(column, frame):
+            require_column(column, names_in(frame), argument)
+            models[str(name)] = column  # type: ignore[assignment]  # pandas may name by numbers
+            continue
+        soft = _soft_columns(frame, str(name), column, argument, taken)
+        if argument == "classifiers":
+            soft = _by_class(soft, classes, f"{argument}[{name!r}]")
+            classes = list(soft)
+        models[str(name)] = soft
+    rest = [part for part in parts if not isinstance(part, Mapping)]
+    taken = taken | set(columns_in(models))
+    columns = _matching_columns(frame, rest if several or dicts else choice, argument, taken)
+    return {**{str(name): name for name in columns}, **models}
 
 
-def _named_model(
-    frame: Frame,
-    name: str,
-    column: Any,
-    argument: str,
-    taken: set[Any],
-    classes: list[Label] | None,
-) -> Column:
-    """Find the column of labels of a base model, or its columns of shares by class or cluster."""
-    columns = names_in(frame)
-    if isinstance(column, (str, int)) and (column in columns or not _is_pattern(column)):
-        require_column(column, columns, argument)
-        return column  # type: ignore[return-value]  # pandas has columns named by numbers
-    if isinstance(column, Mapping):
-        parts = list(column.values())
-        labels: list[Label] | None = [plain(label) for label in column]
-    else:
-        parts = _matching_columns(frame, column, argument, taken)
-        labels = _labels_in_names(
-            parts, column.split("*")[0] if isinstance(column, str) else f"{name}_"
-        )
-    for part in parts:
-        require_column(part, columns, argument)
-    if argument == "clusterings":
-        return dict(enumerate(parts))
-    return _columns_by_class(labels, parts, classes, f"{argument}[{name!r}]")
-
-
-def _labels_in_names(parts: list[str], stem: str) -> list[Label] | None:
-    """What follows the stem in the names of columns, or None if they do not all begin with it."""
-    if not all(str(part).startswith(stem) for part in parts):
-        return None
-    texts = [part.removeprefix(stem) for part in parts]
-    return [int(text) for text in texts] if all(text.isdecimal() for text in texts) else texts
-
-
-def _columns_by_class(
-    labels: list[Label] | None, parts: list[str], classes: list[Label] | None, argument: str
+def _soft_columns(
+    frame: Frame, name: str, column: Any, argument: str, taken: set[Any]
 ) -> dict[Label, str]:
-    """The columns of a soft classifier by class: by name, or else in their order."""
-    if classes is None and labels is None:
-        remedy = "Give a column for each class by name, or pass "
-        remedy += f"{arg('classes', ...)} in the order of the columns."
-        must = "must tell the class of each column"
-        raise InputError(argument, must, came=listed(parts), remedy=remedy)
-    classes = labels if classes is None else classes
-    assert classes is not None
-    column_of = dict(zip(map(str, labels or parts), parts, strict=True))
-    if column_of.keys() == set(map(str, classes)):
-        return {label: column_of[str(label)] for label in classes}
-    unnamed = not column_of.keys() & set(map(str, classes))
-    if len(parts) != len(classes) or not unnamed:
+    """The columns of shares of a soft model; what follows its name in theirs is the class."""
+    if isinstance(column, Mapping):
+        for part in column.values():
+            require_column(part, names_in(frame), argument)
+        return {plain(label): part for label, part in column.items()}
+    parts = _matching_columns(frame, column, argument, taken)
+    stem = column.split("*")[0] if isinstance(column, str) else f"{name}_"
+    if argument == "classifiers" and not all(str(part).startswith(stem) for part in parts):
+        must = f"must have columns that are named like '{stem}<class>'"
+        remedy = "Pass a dict of class -> column."
+        raise InputError(f"{argument}[{name!r}]", must, came=listed(parts), remedy=remedy)
+    endings = [str(part).removeprefix(stem) for part in parts]
+    labels: list[Label] = [int(text) if text.isdecimal() else text for text in endings]
+    return dict(zip(labels, parts, strict=True))
+
+
+def _by_class(
+    parts: dict[Label, str], classes: list[Label] | None, argument: str
+) -> dict[Label, str]:
+    """The columns of a soft classifier in the order of the classes."""
+    by_text = {str(label): part for label, part in parts.items()}
+    classes = list(parts) if classes is None else classes
+    if by_text.keys() != set(map(str, classes)):
         must = f"must have one column for each class, {listed(classes)}"
-        raise InputError(argument, must, came=listed(labels or parts))
-    return dict(zip(classes, parts, strict=True))
+        raise InputError(argument, must, came=listed(list(parts)))
+    return {label: by_text[str(label)] for label in classes}
 
 
 def _matching_columns(frame: Frame, choice: Any, argument: str, taken: set[Any]) -> list[str]:
@@ -343,7 +300,7 @@ def _matching_columns(frame: Frame, choice: Any, argument: str, taken: set[Any])
         return [name for name in _selected_columns(frame, choice, argument) if name not in taken]
     chosen: list[str] = []
     for name in [choice] if isinstance(choice, str) else choice:
-        if name in columns or not _is_pattern(name):
+        if not _is_pattern(name, frame):
             require_column(name, columns, argument)
             chosen.append(name)
             continue
@@ -367,5 +324,7 @@ def _selected_columns(frame: Frame, selector: Any, argument: str) -> list[str]:
     raise InputTypeError(argument, must, came=type(selector).__name__)
 
 
-def _is_pattern(name: Any) -> bool:
-    return isinstance(name, str) and any(sign in name for sign in "*?[")
+def _is_pattern(name: Any, frame: Frame) -> bool:
+    """Whether a name has signs of a pattern, and no column is called so."""
+    is_pattern = isinstance(name, str) and any(sign in name for sign in "*?[")
+    return is_pattern and name not in names_in(frame)

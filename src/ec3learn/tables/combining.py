@@ -17,8 +17,7 @@ from ..votes.labels import Label
 from ..votes.reading import has_index, is_pandas
 from .columns import Naming, as_frame, is_dataset
 from .content import content_of
-from .output import Output, Rule
-from .pipeline import MOST_ROWS, combine_frame, extend_frame
+from .pipeline import MOST_ROWS, Output, Rule, combine_frame, extend_frame
 
 Table = TypeVar("Table")
 
@@ -64,8 +63,8 @@ def combine(
     classifiers, clusterings : column names, patterns such as "clf_*", a selector, or a dict of name
     -> column
         The votes: ints, bools, strings or categoricals; null is no vote. In a dict, a soft model
-        has one column per class, `{"svm": {"spam": "p1", "ham": "p2"}}`, or a list of columns: in
-        the order of `classes`, or named after model and class, `{"svm": ["svm_spam", "svm_ham"]}`.
+        has one column per class, `{"svm": {"spam": "p1", "ham": "p2"}}`, or columns named after
+        model and class, `{"svm": "svm_*"}`.
         Patterns and selectors skip columns that other arguments name.
     method : str or method
         By default the one that suits what there is, as in `ec3learn.solve`; a note of the consensus

@@ -6,7 +6,7 @@ engine counts the distinct rows, and only these come to this process.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,8 +21,10 @@ from ..consensus import Consensus
 from ..votes import Votes
 from ..votes.labels import plain
 from ..votes.layout import frozen
-from .columns import Column, Columns
+from ..votes.scale import voter_scale
+from .columns import Column, Columns, hard
 from .engines import COUNT, FIRST, Frame, collect, count_rows
+from .label_types import with_types
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,15 @@ def content_of(frame: Frame, columns: Columns, max_rows: int | None = None) -> C
         raise InputError("table", "must have at least one row", came="none")
     if columns.known is not None and isinstance(frame, nw.LazyFrame):
         rows = rows.sort(columns.known)
-    votes = votes_of(columns, rows, long)
+    columns, typed, long = with_types(columns, rows, long)
+    votes = votes_of(columns, typed, long)
     if isinstance(frame, nw.LazyFrame) and columns.objects is None:
-        rows, votes = _in_order_of_votes(rows, votes)
+        order = _order_of(votes)
+        rows, typed, votes = rows[order], typed[order], votes[order]
     known = columns.known_labels
     if known is None:
-        known = _labels_of(columns, "known", rows, votes.object_ids)
-    truth = _labels_of(columns, "truth", rows, votes.object_ids)
+        known = _labels_of(columns, "known", typed, votes.object_ids)
+    truth = _labels_of(columns, "truth", typed, votes.object_ids)
     known, truth = (None, known) if columns.unseen else (known, truth)
     return Content(votes, known, truth, rows)
 
@@ -60,17 +64,27 @@ def new_content_of(frame: Frame, columns: Columns, consensus: Consensus) -> Cont
     rows, long = rows_of(frame, columns)
     if not len(rows):
         return None
-    soft = any(isinstance(column, dict) for column in columns.classifiers.values())
-    labels = rows if long is None else long
-    silent = not soft and all(
-        labels.get_column(column).is_null().all() for column in columns.classifiers.values()
-    )
-    classes = consensus.classes.tolist() if soft or silent or columns.scale is not None else None
-    if long is not None and isinstance(columns.scale, Mapping):  # voters who are not here have none
-        here = set(map(str, long.get_column(columns.voters).unique().to_list()))
-        scales = {name: scale for name, scale in columns.scale.items() if name in here}
-        columns = replace(columns, scale=scales or None)
-    return Content(votes_of(replace(columns, classes=classes), rows, long), None, None, rows)
+    columns, typed, long = with_types(columns, rows, long)
+    names = columns.classifiers
+    labels = typed if long is None else long
+    silent = all(labels.get_column(column).is_null().all() for column in hard(names))
+    if columns.scale is None:
+        voters = names if long is None else long.get_column(columns.voters).unique().to_list()
+        graded = [str(name) for name in voters if not isinstance(names.get(name), dict)]
+        columns = replace(columns, scale=_scales_in(consensus, graded))
+    named = silent or len(hard(names)) < len(names) or columns.scale is not None
+    columns = replace(columns, classes=consensus.classes.tolist() if named else None)
+    return Content(votes_of(columns, typed, long), None, None, rows)
+
+
+def _scales_in(consensus: Consensus, voters: Sequence[str]) -> Any:
+    """The scales of these voters; one that all voters share is that of new voters, too."""
+    models = [model for model in consensus.solution.models if model.is_voter]
+    scales = {model.name: voter_scale(model) for model in models if model.kind == "grader"}
+    is_shared = len(scales) == len(models) and len(set(scales.values())) == 1
+    shared = next(iter(scales.values())) if is_shared else None
+    scale_of = {name: scales.get(name, shared) for name in voters}
+    return {name: scale for name, scale in scale_of.items() if scale is not None} or None
 
 
 def rows_of(
@@ -125,15 +139,11 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
         name: getattr(columns, name) for name in ("classes", "missing", "scale")
     }
     if long is not None:
-        objects, voters, labels = (
-            long.get_column(name).to_native()
-            for name in (columns.objects, columns.voters, columns.labels)
-        )
+        parts = {"objects": columns.objects, "voters": columns.voters, "labels": columns.labels}
+        options |= {role: long.get_column(name).to_native() for role, name in parts.items()}
         options["object_ids"] = rows.get_column(columns.objects).to_native()
         try:
-            return Votes.from_long(
-                objects, voters, labels, clusterings, repeats=columns.repeats, **options
-            )
+            return Votes.from_long(clusterings=clusterings, repeats=columns.repeats, **options)
         except InputError as error:
             raise error.about("labels", "classifiers", f"in column {columns.labels!r}") from None
     classifiers = {name: _values(rows, column) for name, column in columns.classifiers.items()}
@@ -147,12 +157,11 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
     return votes if first is None else replace(votes, object_ids=frozen(first.astype(np.int64)))
 
 
-def _in_order_of_votes(rows: Frame, votes: Votes) -> tuple[Frame, Votes]:
-    """Sort distinct rows, so that sums over them have the same last digits on every engine."""
+def _order_of(votes: Votes) -> Array:
+    """An order of distinct rows in which sums have the same last digits on every engine."""
     soft = () if votes.stores.soft is None else votes.stores.soft.tables().values()
     keys = [*votes.stores.hard.values(), *(column for table in soft for column in table.T)]
-    order = np.lexsort(keys if votes.index is None else [votes.index])
-    return rows[order], votes[order]
+    return np.lexsort(keys if votes.index is None else [votes.index])
 
 
 def _values(rows: Frame, column: Column) -> Any:

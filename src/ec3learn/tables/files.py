@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
-from duckdb import DuckDBPyRelation
+from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from .._checks import InputError
 from .._text import arg
 from ..consensus import Consensus, changed
 from ..methods import Method, method_of
-from ..votes import Scale, spread_over
+from ..votes import spread_over
 from ..votes.labels import label_array
-from .columns import Columns, Naming, require_column
+from .columns import Columns, Naming, columns_in, require_column
 from .content import Content, content_of, labels_for
-from .engines import OURS, quoted
-from .file_table import ROW, FileTable, label_groups, open_file, value_of, without_fraction
-from .formats import STANDARD
-from .label_files import chance_column, label_files, with_label_files
-from .output import Output, Rule
-from .pipeline import MOST_ROWS, Answered, combine_frame, extend_frame
-from .reading import text
+from .engines import OURS, Frame, quoted
+from .formats import STANDARD, Format, format_of_content
+from .label_types import INTEGER, whole
+from .pipeline import MOST_ROWS, Answered, Output, Rule, combine_frame, extend_frame
+from .reading import MEMORY, READERS, Source, Workspace, delimiter_of, open_source, text, workspace
 from .writing import require_outputs, write_rows, write_table
 
 __all__ = [
@@ -39,7 +42,108 @@ __all__ = [
     "write_table",
 ]
 
+ROW = f"{OURS}row"
 UNWRITTEN = f"{OURS}answer_"  # a prefix for columns that are asked for but not written
+
+
+@dataclass(frozen=True)
+class FileTable:
+    """A table in a Parquet file, and the SQL of columns that are not in the file."""
+
+    work: Workspace
+    parquet: Path
+    format: Format  # of the file that was read
+    encoding: str
+    labels: dict[str, str] = field(default_factory=dict)  # from other files
+
+    @property
+    def connection(self) -> DuckDBPyConnection:
+        """The connection on which the table is read."""
+        return self.work.connection
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the labels have no type."""
+        return self.format.name in ("csv", "tsv", "excel")
+
+    @cached_property
+    def rows(self) -> DuckDBPyRelation:
+        """The columns as they are, in the order of the file."""
+        return self.connection.read_parquet(str(self.parquet))
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The names of the columns, and DuckDB's names for their types."""
+        return dict(zip(self.rows.columns, map(str, self.rows.types), strict=True))
+
+    @cached_property
+    def relation(self) -> DuckDBPyRelation:
+        """The columns, labels from other files, and as the last the number of each row, from 0.
+
+        JSON that is of no type is text.
+        """
+        read = {
+            name: f"{quoted(name)} ->> '$'" if kind == "JSON" else quoted(name)
+            for name, kind in self.columns.items()
+        }
+        read |= {**self.labels, ROW: "file_row_number"}
+        chosen = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in read.items())
+        return self.connection.sql(f"SELECT {chosen} FROM read_parquet({text(self.parquet)})")
+
+    @property
+    def frame(self) -> Frame:
+        """The same as a table that can be combined."""
+        return nw.from_native(self.relation)
+
+    @contextmanager
+    def beside(self, path: str) -> Iterator[FileTable]:
+        """Open another file in the same workspace."""
+        kind = Format.of(path)
+        with open_source(path, kind, self.encoding, None, self.work) as source:
+            yield _read(source)
+
+
+@contextmanager
+def open_file(
+    path: str,
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    sheet: str | None = None,
+    memory: str = MEMORY,
+    beside: str | None = None,
+    bar: bool = False,
+) -> Iterator[FileTable]:
+    """Open a file, or standard input for "-"; temporary files are `beside` the output."""
+    if path == STANDARD and format is None and hasattr(sys.stdin.buffer, "peek"):
+        format = "csv" if delimiter is not None else format_of_content(sys.stdin.buffer.peek())
+    kind = Format.of(path, format, delimiter)
+    if sheet is not None and kind.name != "excel":
+        must = "must be left out unless the file is a spreadsheet"
+        raise InputError("sheet", must, came=f"{sheet!r} for {kind.name}")
+    with (
+        workspace(beside, memory, bar=bar) as work,
+        open_source(path, kind, encoding, sheet, work) as source,
+    ):
+        work.bar.update(f"Reading {source.name}")
+        yield _read(source)
+
+
+def _read(source: Source) -> FileTable:
+    """Read a file into a table; that of Parquet stays where it is."""
+    if source.format.name == "csv" and source.format.delimiter is None:
+        format = replace(source.format, delimiter=delimiter_of(source))
+        source = replace(source, format=format)
+    parquet = READERS[source.format.name](source)
+    table = FileTable(source.work, parquet, source.format, source.encoding)
+    table.rows.limit(0).fetchall()  # a broken file is refused here
+    return table
+
+
+def without_fraction(sql: str) -> str:
+    """The SQL of a text in which 1.0 is 1."""
+    return rf"regexp_replace({sql}, '^{INTEGER}[.]0$', '\1')"
 
 
 @dataclass(frozen=True)
@@ -132,7 +236,7 @@ class AnsweredFile:
         require_column(column, self.file.columns, "text")
         key = quoted(self.answered.columns.objects or self.id or ROW)
         name = without_fraction(f"CAST({key} AS VARCHAR)")
-        wanted = [str(value_of(str(object), "BIGINT")) for object in objects]
+        wanted = [str(whole(str(object))) for object in objects]
         among = ", ".join(map(text, wanted)) or "NULL"
         rows = self.file.relation.filter(f"{name} IN ({among})")
         found = dict(rows.project(f"{name}, CAST({quoted(column)} AS VARCHAR)").fetchall())
@@ -140,9 +244,8 @@ class AnsweredFile:
 
     def object_called(self, name: str) -> Any:
         """How the consensus of `by_row` names the object that is called so in the file."""
-        if self.answered.columns.objects is not None:
-            return value_of(name, self.file.type_of(self.answered.columns.objects))
-        return value_of(name, "BIGINT" if self.id is None else "VARCHAR")
+        names = self.answered.columns.objects or self.id
+        return name if names is not None and self.file.columns[names] == "VARCHAR" else whole(name)
 
 
 def combine_file(
@@ -162,7 +265,7 @@ def combine_file(
     The column `id` names the rows. `known` and `truth` may name files too, in which objects are
     named as in that column, or in the one of the objects.
     """
-    table, columns = _typed(table, naming, id)
+    table, columns = _found(table, naming, id)
     table.work.bar.update("Combining")
     number = number and columns.objects is None
     output = Output.of(table.frame, prefix, proba, rule, number)
@@ -174,7 +277,7 @@ def content_of_file(
     table: FileTable, naming: Naming, *, max_rows: int = MOST_ROWS, id: str | None = None
 ) -> Content:
     """Read the votes and labels in a file; the arguments are those of `combine_file`."""
-    table, columns = _typed(table, naming, id)
+    table, columns = _found(table, naming, id)
     table.work.bar.update("Comparing")
     content = content_of(table.frame, columns, max_rows)
     names = _names_of_rows(table, content.votes.object_ids, id)
@@ -197,87 +300,36 @@ def extend_file(
     A CSV file has 1 as text where the consensus perhaps has an integer, so there all labels are
     text.
     """
-    naming, missing = replace(naming, missing=None), naming.missing
-    if table.is_text:
-        written = _as_text(consensus)
-        columns = naming.find_for(table.frame, written)
-        table, consensus = table.with_text(columns, consensus, missing), written
-    else:
-        columns = naming.find_for(table.frame, consensus)
-        table = table.with_labels(columns, missing)
-        if naming.scale is not None:
-            columns = replace(columns, scale=_typed_scale(table, columns))
+    columns = replace(naming, is_text=table.is_text).find_for(table.frame, consensus)
     table.work.bar.update("Applying")
     output = Output.of(table.frame, prefix, proba)
     return AnsweredFile(table, extend_frame(table.frame, columns, consensus, output))
 
 
-def _as_text(consensus: Consensus) -> Consensus:
-    """The same consensus with all labels as text."""
+def _found(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:
+    """Find the columns, and add the labels of other files."""
+    from .label_files import label_files, with_label_files
 
-    def written(labels: Any) -> Any:
-        return label_array([str(label) for label in labels.tolist()])
-
-    models = tuple(
-        replace(model, labels=written(model.labels)) for model in consensus.solution.models
-    )
-    return changed(consensus, classes=written(consensus.classes), models=models)
-
-
-def _typed(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:
-    """Find the columns, and give labels, classes and answers on scales their types."""
     if id is not None:
         require_column(id, table.columns, "id")
         if naming.objects is not None:
             must = f"must be left out for a long table, which names objects by {arg('objects')}"
             raise InputError("id", phrase=f"{arg('id')} {must}")
-    naming, missing = replace(naming, missing=None), naming.missing
     files = {argument: label_files(argument, naming, table) for argument in ("known", "truth")}
     files = {argument: paths for argument, paths in files.items() if paths}
     without: dict[str, Any] = dict.fromkeys(files)
-    columns = replace(naming, **without).find(table.frame)
+    columns = replace(naming, **without, is_text=table.is_text).find(table.frame)
     for argument, paths in files.items():
-        table = with_label_files(table, columns, argument, paths, naming.objects or id)
-        added: dict[str, Any] = {argument: f"{OURS}{argument}"}
-        if chance_column(argument) in table.labels:
-            added["chances"] = {**columns.chances, argument: chance_column(argument)}
-        naming, columns = replace(naming, **added), replace(columns, **added)
-    table = table.with_labels(columns, missing)
-    typed: dict[str, Any] = {"scale": _typed_scale(table, columns)}
-    if naming.classes is not None:
-        (votes, *_), _graded = label_groups(columns)
-        typed["classes"] = _typed_classes(table, votes, list(naming.classes))
-    columns = replace(naming, **typed).find(table.frame)
+        table, added = with_label_files(table, argument, paths, naming.objects or id)
+        found: dict[str, Any] = {argument: added["label"]}
+        if "chance" in added:
+            found["chances"] = {**columns.chances, argument: added["chance"]}
+        columns = replace(columns, **found)
+    for name in columns_in({**columns.classifiers, **columns.clusterings}):
+        if table.columns[name] == "JSON" and columns.scale is None:
+            phrase = f"Column {name!r} must hold labels of one type, text, integers or bools"
+            raise InputError("classifiers", phrase=phrase)
     return table, replace(columns, row_number=ROW if columns.objects is None else None)
-
-
-def _typed_classes(table: FileTable, votes: list[str], classes: list[Any]) -> list[Any]:
-    """Classes as values of the type of these columns; without any, integers if all are."""
-    if votes:
-        return [value_of(label, table.type_of(votes[0])) for label in classes]
-    numbers = [value_of(label, "BIGINT") for label in classes]
-    return classes if any(isinstance(number, str) for number in numbers) else numbers
-
-
-def _typed_scale(table: FileTable, columns: Columns) -> Any:
-    """The scales of columns with their answers as values of the type of the column."""
-
-    def typed(scale: Scale, column: Any) -> Scale:
-        kind = table.type_of(column)
-        values, unordered = (
-            [value_of(str(label), kind) for label in labels]
-            for labels in (scale.values, scale.unordered)
-        )
-        return replace(scale, values=values, unordered=unordered)
-
-    if isinstance(columns.scale, Mapping):
-        return {
-            name: typed(
-                scale, columns.classifiers[name] if columns.objects is None else columns.labels
-            )
-            for name, scale in columns.scale.items()
-        } or None
-    return None if columns.scale is None else typed(columns.scale, columns.labels)
 
 
 def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:

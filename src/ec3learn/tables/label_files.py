@@ -6,22 +6,25 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isnan
 from pathlib import PurePath
 from typing import Any
 
-import pyarrow as pa
-
 from .._checks import InputError
 from .._text import arg, count, listed
-from ..votes.draws import chance_of
-from .columns import Columns, Naming, require_column
+from .columns import Naming, require_column
 from .engines import OURS, quoted
-from .file_table import FileTable, label_groups, open_file, value_of, without_fraction
+from .files import ROW, FileTable, without_fraction
 from .formats import ENDINGS
 
-# The columns of a table of `ask` that say how an object was found, in SQL.
-DRAW = {"chance": "TRY_CAST(chance AS DOUBLE)", "goal": "CAST(goal AS VARCHAR)"}
+NUMBERED = "object"  # the column of a table of `ask` that has numbers of rows
+# How an object was found, where the table of `ask` says so: 0 is the chance of what was chosen.
+CHANCE = {"chance": "TRY_CAST(chance AS DOUBLE)"}
+CHANCE["goal"] = "CASE WHEN goal IN ('label', 'vote') THEN 0 END"
+# One row per object. It was drawn if any of its rows says so, with a label or without.
+LOOKUP = """CREATE OR REPLACE TABLE {} AS
+SELECT name, min(label) AS label, max(label) AS other,
+  coalesce(max(chance) FILTER (chance > 0), CASE WHEN count(chance) = count(*) THEN 0 END) AS chance
+FROM ({}) WHERE name IS NOT NULL GROUP BY name HAVING count(label) > 0 ORDER BY name"""
 
 
 def label_files(argument: str, naming: Naming, table: FileTable) -> list[str]:
@@ -43,92 +46,81 @@ def _is_file(name: str) -> bool:
 
 
 def with_label_files(
-    table: FileTable, columns: Columns, argument: str, files: Sequence[str], key: str | None
-) -> FileTable:
-    """Add a column that is not written: the labels that files have for the objects of the table."""
-    if key is None:
-        remedy = "It says which column of both files identifies objects."
-        phrase = f"{arg(argument, files[0])} needs {arg('id')} or {arg('objects')}"
-        raise InputError("id", phrase=phrase, remedy=remedy)
-    labels, chances = _read_labels(table, argument, files, key)
-    (votes, *_), _graded = label_groups(columns)
-    kind = table.type_of(votes[0]) if votes else "VARCHAR"
-    values = [value_of(label, kind) for label in labels.values()]
-    for label in values:
-        if isinstance(label, str) != (kind == "VARCHAR"):
-            must = f"must hold labels like those in column {votes[0]!r} ({kind})"
-            raise InputError(argument, must, got=label)
-    lookup, name = f"{OURS}{argument}_labels", f"{OURS}{argument}"
-    found = {"label": values, "chance": [chances.get(object) for object in labels]}
-    table.connection.register(lookup, pa.table({"name": list(labels)} | found))
-    named = without_fraction(f"CAST({quoted(key)} AS VARCHAR)")
-    added = {"label": name} | ({"chance": chance_column(argument)} if chances else {})
-    sql = {
-        column: f"(SELECT {what} FROM {lookup} WHERE name = {named})"
-        for what, column in added.items()
-    }
-    table = replace(table, labels=table.labels | sql)
-    labelled = table.relation.filter(f"{name} IS NOT NULL")
-    n_found = labelled.aggregate(f"count(DISTINCT {quoted(key)})").fetchall()[0][0]
-    if not n_found:
-        must = f"must name objects of the table, those in column {key!r}"
-        came = f"{listed(list(labels), 5)} in {', '.join(files)}"
-        raise InputError(argument, must, came=came)
-    if n_found < len(labels):
-        lacking = f"{len(labels) - n_found:,} of {count(len(labels), 'object')} with a label"
-        text = f"In {', '.join(files)}, {lacking} could not be found in the table."
-        warnings.warn(text, stacklevel=2)
-    return table
+    table: FileTable, argument: str, files: Sequence[str], key: str | None
+) -> tuple[FileTable, dict[str, str]]:
+    """Add columns that are not written: labels of files and chances, by what they are.
 
-
-def chance_column(argument: str) -> str:
-    """The column that holds the chances of the objects with a label, if there are any."""
-    return f"{OURS}{argument}_chance"
-
-
-def _read_labels(
-    beside: FileTable, argument: str, files: Sequence[str], key: str
-) -> tuple[dict[str, str], dict[str, float]]:
-    """The labels in files by object, both as text; and the chances in those that `ask` wrote.
-
-    FILE:COLUMN chooses one of several columns. An object 1.0, as pandas writes it, is the object 1.
-    An object that is there twice was drawn if either row says so, with a label or without.
+    Objects are called what the column `key` holds, or else by the numbers of their rows.
     """
-    labels: dict[str, str] = {}
-    drawn: dict[str, list[float]] = {}
-    for name in files:
-        path, _, column = (name, "", "") if os.path.isfile(name) else name.rpartition(":")
-        with open_file(path or name, encoding=beside.encoding) as table:
-            chosen = _columns_in(table.columns, argument, path, column, key)
-            texts = [f"CAST({quoted(each)} AS VARCHAR)" for each in chosen]
-            texts += [sql if column in table.columns else "NULL" for column, sql in DRAW.items()]
-            rows = table.rows.project(", ".join(texts)).fetchall()
-        for named, label, chance, goal in rows:
-            if named is None:
-                continue
-            object = str(value_of(named, "BIGINT"))
-            drawn.setdefault(object, []).append(chance_of(chance, goal))
-            if label is not None and labels.setdefault(object, label) != label:
-                came = f"{labels[object]!r} and {label!r} for {named!r}, the last in {path}"
-                raise InputError(argument, "must give an object one label", came=came)
-    if not labels:
+    lookup = f"{OURS}{argument}"
+    for number, name in enumerate(files):
+        _load(table, f"{lookup}_{number}", argument, name, key)
+    every = " UNION ALL ".join(f"FROM {lookup}_{number}" for number in range(len(files)))
+    table.connection.execute(LOOKUP.format(f"{lookup}_all", every))
+    labels = table.connection.table(f"{lookup}_all")
+    n_labels, n_chances = labels.aggregate("count(*), count(chance)").fetchall()[0]
+    if not n_labels:
         came = f"none in {', '.join(files)}"
         raise InputError(argument, "must be a file with labels of some objects", came=came)
-    chances = {object: _most_random(drawn[object]) for object in labels}
-    return labels, chances if any(not isnan(chance) for chance in chances.values()) else {}
+    for named, label, other, _ in labels.filter("label <> other").limit(1).fetchall():
+        came = f"{label!r} and {other!r} for {named!r} in {', '.join(files)}"
+        raise InputError(argument, "must give an object one label", came=came)
+    column = quoted(key) if key is not None else "file_row_number"
+    named = without_fraction(f"CAST({column} AS VARCHAR)")
+    added = {"label": lookup} | ({"chance": f"{lookup}_chance"} if n_chances else {})
+    sql = {
+        name: f"(SELECT {what} FROM {lookup}_all WHERE name = {named})"
+        for what, name in added.items()
+    }
+    table = replace(table, labels=table.labels | sql)
+    labelled = table.relation.filter(f"{lookup} IS NOT NULL")
+    n_found = labelled.aggregate(f"count(DISTINCT {quoted(key or ROW)})").fetchall()[0][0]
+    if n_found < n_labels:
+        first = [name for name, *_ in labels.limit(6).fetchall()]
+        _tell_lacking(n_found, n_labels, argument, files, first, key)
+    return table, added
 
 
-def _most_random(chances: Sequence[float]) -> float:
-    """The largest chance above 0; else that nothing is known, rather than that it was chosen."""
-    return max(chances, key=lambda chance: (chance > 0, isnan(chance), chance))
+def _tell_lacking(
+    n_found: int,
+    n_labels: int,
+    argument: str,
+    files: Sequence[str],
+    first: list[str],
+    key: str | None,
+) -> None:
+    """Refuse labels of other objects; warn where some of them are."""
+    if not n_found:
+        where = "the numbers of its rows" if key is None else f"those in column {key!r}"
+        came = f"{listed(first, 5)} in {', '.join(files)}"
+        raise InputError(argument, f"must name objects of the table, {where}", came=came)
+    lacking = f"{n_labels - n_found:,} of {count(n_labels, 'object')} with a label"
+    text = f"In {', '.join(files)}, {lacking} could not be found in the table."
+    warnings.warn(text, stacklevel=2)
+
+
+def _load(table: FileTable, into: str, argument: str, name: str, key: str | None) -> None:
+    """Load the labels of a file, FILE or FILE:COLUMN; an object 1.0, as pandas has it, is 1."""
+    path, _, column = (name, "", "") if os.path.isfile(name) else name.rpartition(":")
+    with table.beside(path or name) as file:
+        objects, labels = _columns_in(list(file.columns), argument, path, column, key)
+        found = [sql if column in file.columns else "NULL" for column, sql in CHANCE.items()]
+        texts = [f"CAST({quoted(each)} AS VARCHAR)" for each in (objects, labels)]
+        columns = f"{without_fraction(texts[0])} AS name, {texts[1]} AS label"
+        file.rows.project(f"{columns}, coalesce({', '.join(found)}) AS chance").create(into)
 
 
 def _columns_in(
-    names: list[str], argument: str, path: str, column: str, key: str
+    names: list[str], argument: str, path: str, column: str, key: str | None
 ) -> tuple[str, str]:
     """The columns of the objects and of the labels: by name, or the first and the second of two."""
     if column:
         require_column(column, names, argument)
+    if key is None and NUMBERED not in names:
+        remedy = "It says which column of both files identifies objects."
+        phrase = f"{arg(argument, path)} needs {arg('id')} or {arg('objects')}"
+        raise InputError("id", phrase=phrase, remedy=remedy)
+    key = key or NUMBERED
     others = [name for name in names if name != key]
     if "label" in others and len(others) > 1:  # as in the table of `ask`
         column = column or "label"

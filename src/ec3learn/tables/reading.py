@@ -43,6 +43,7 @@ class Workspace:
     folder: Path
     connection: DuckDBPyConnection
     bar: Bar
+    memory: str
 
 
 @contextmanager
@@ -68,7 +69,7 @@ def workspace(
         try:
             connection.execute("SET enable_progress_bar = false")
             with progress("Starting", shown=bar) as shown:
-                yield Workspace(folder, connection, shown)
+                yield Workspace(folder, connection, shown, memory)
         finally:
             connection.close()
 
@@ -100,14 +101,14 @@ class Source:
             marked = content.read(3) == codecs.BOM_UTF8
         if codecs.lookup(self.encoding).name == "utf-8" and not marked:
             return f"{text(self.path)}, compression = {text(self.format.compression or 'none')}"
-        copy = self.work.folder / "in_utf8"
+        copy = self.path.with_suffix(".utf8")
         with self.lines() as lines, open(copy, "w", encoding="utf-8", newline="") as file:
             shutil.copyfileobj(lines, file, 1 << 20)
         return text(copy)
 
-    def staged(self, query: str, name: str = "staged") -> Path:
+    def staged(self, query: str, suffix: str = ".parquet") -> Path:
         """Write what a query finds into a Parquet file."""
-        parquet = self.work.folder / f"{name}.parquet"
+        parquet = self.path.with_suffix(suffix)
         self.work.connection.execute(
             f"COPY ({query}) TO {text(parquet)} (FORMAT parquet, COMPRESSION zstd)"
         )
@@ -121,10 +122,11 @@ class Source:
 
 @contextmanager
 def open_source(
-    path: str, format: Format, encoding: str, sheet: str | None, work: Workspace, memory: str
+    path: str, format: Format, encoding: str, sheet: str | None, work: Workspace
 ) -> Iterator[Source]:
     """Open a file, or standard input for "-"; what libraries say of it becomes one sentence."""
-    local = work.folder / "input"  # a name without characters that DuckDB takes for a pattern
+    # A name without characters that DuckDB takes for a pattern.
+    local = work.folder / f"input_{len(list(work.folder.iterdir()))}"
     with nullcontext(sys.stdin.buffer) if path == STANDARD else open(path, "rb") as file:
         if path != STANDARD and os.path.isfile(path):
             local.symlink_to(os.path.realpath(path))
@@ -136,7 +138,7 @@ def open_source(
     try:
         yield source
     except duckdb.OutOfMemoryException:
-        raise InputError("memory", "must be larger for this table", got=memory) from None
+        raise InputError("memory", "must be larger for this table", got=work.memory) from None
     except (duckdb.Error, pa.ArrowException, csv.Error, UnicodeDecodeError) as error:
         raise _as_sentence(error, source) from None
     except (OSError, LookupError) as error:
@@ -156,6 +158,7 @@ PROBLEMS = {
     ),
     r"CSV Parser state machine": "must end all its lines in the same way",
     r"Malformed JSON.*in line \d+: ([^.]*)": "must hold a JSON object in each line, got {0}",
+    r"Failed to parse string: ('.*') as": "must hold numbers where probabilities are, got {0}",
     r"non-record JSON": "must hold a JSON object in each line",
     r"duplicate key (\"[^\"]*\")": "must hold a JSON object in each line, got the key {0} twice",
 }
@@ -235,9 +238,8 @@ def _json_lines(source: Source) -> Path:
     """Read a column of JSON per key; it gets a type if all its values come back as they were."""
     options = "format = 'newline_delimited', records = true, maximum_depth = 1, sample_size = -1"
     rows = f"read_json({source.in_utf8()}, {options}, maximum_object_size = {LONGEST})"
-    objects = source.work.connection.read_parquet(
-        str(source.staged(f"SELECT * FROM {rows}", "json"))
-    )
+    staged = source.staged(f"SELECT * FROM {rows}", ".json")
+    objects = source.work.connection.read_parquet(str(staged))
     names = list(map(quoted, objects.columns))
     tests = [
         f"bool_and(coalesce({test.format(name, kind)}, {name} IS NULL))"
@@ -251,10 +253,7 @@ def _json_lines(source: Source) -> Path:
         kind = fitting[0] if fitting else "JSON"
         value = f"{name} ->> '$'" if kind == "VARCHAR" else f"CAST({name} AS {kind})"
         columns.append(f"{value} AS {name}")
-    return source.staged(
-        f"SELECT {', '.join(columns)} "
-        f"FROM read_parquet({text(source.work.folder / 'json.parquet')})"
-    )
+    return source.staged(f"SELECT {', '.join(columns)} FROM read_parquet({text(staged)})")
 
 
 # The types of JSON, and how a value is tested that comes back from it as it was.

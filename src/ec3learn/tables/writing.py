@@ -20,7 +20,7 @@ from .formats import STANDARD, Format
 from .reading import Workspace, text
 
 if TYPE_CHECKING:
-    from .file_table import FileTable
+    from .files import FileTable
 
 
 def require_outputs(
