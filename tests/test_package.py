@@ -49,6 +49,7 @@ ROOMS_WITH_AN_EXTRA = (
     "cli",
     "kernels/loops.py",
     "report",
+    "tables/file_table.py",
     "tables/files.py",
     "tables/label_files.py",
     "tables/reading.py",

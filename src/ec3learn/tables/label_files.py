@@ -13,7 +13,7 @@ from .._checks import InputError
 from .._text import arg, count, listed
 from .columns import Naming, require_column
 from .engines import OURS, quoted
-from .files import ROW, FileTable, without_fraction
+from .file_table import ROW, FileTable, without_fraction
 from .formats import ENDINGS
 
 NUMBERED = "object"  # the column of a table of `ask` that has numbers of rows

@@ -20,7 +20,7 @@ from .formats import STANDARD, Format
 from .reading import Workspace, text
 
 if TYPE_CHECKING:
-    from .files import FileTable
+    from .file_table import FileTable
 
 
 def require_outputs(
