@@ -1,0 +1,121 @@
+"""A file as a table of DuckDB: its columns as they are, with labels that other files have."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import narwhals.stable.v2 as nw
+from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+from .._checks import InputError
+from .engines import OURS, Frame, quoted
+from .formats import STANDARD, Format, format_of_content
+from .label_types import INTEGER
+from .reading import MEMORY, READERS, Source, Workspace, delimiter_of, open_source, text, workspace
+
+ROW = f"{OURS}row"
+
+
+@dataclass(frozen=True)
+class FileTable:
+    """A table in a Parquet file, and the SQL of columns that are not in the file."""
+
+    work: Workspace
+    parquet: Path
+    format: Format  # of the file that was read
+    encoding: str
+    labels: dict[str, str] = field(default_factory=dict)  # from other files
+
+    @property
+    def connection(self) -> DuckDBPyConnection:
+        """The connection on which the table is read."""
+        return self.work.connection
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the labels have no type."""
+        return self.format.name in ("csv", "tsv", "excel")
+
+    @cached_property
+    def rows(self) -> DuckDBPyRelation:
+        """The columns as they are, in the order of the file."""
+        return self.connection.read_parquet(str(self.parquet))
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The names of the columns, and DuckDB's names for their types."""
+        return dict(zip(self.rows.columns, map(str, self.rows.types), strict=True))
+
+    @cached_property
+    def relation(self) -> DuckDBPyRelation:
+        """The columns, labels from other files, and as the last the number of each row, from 0.
+
+        JSON that is of no type is text.
+        """
+        read = {
+            name: f"{quoted(name)} ->> '$'" if kind == "JSON" else quoted(name)
+            for name, kind in self.columns.items()
+        }
+        read |= {**self.labels, ROW: "file_row_number"}
+        chosen = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in read.items())
+        return self.connection.sql(f"SELECT {chosen} FROM read_parquet({text(self.parquet)})")
+
+    @property
+    def frame(self) -> Frame:
+        """The same as a table that can be combined."""
+        return nw.from_native(self.relation)
+
+    @contextmanager
+    def beside(self, path: str) -> Iterator[FileTable]:
+        """Open another file in the same workspace."""
+        kind = Format.of(path)
+        with open_source(path, kind, self.encoding, None, self.work) as source:
+            yield _read(source)
+
+
+@contextmanager
+def open_file(
+    path: str,
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    sheet: str | None = None,
+    memory: str = MEMORY,
+    beside: str | None = None,
+    bar: bool = False,
+) -> Iterator[FileTable]:
+    """Open a file, or standard input for "-"; temporary files are `beside` the output."""
+    if path == STANDARD and format is None and hasattr(sys.stdin.buffer, "peek"):
+        format = "csv" if delimiter is not None else format_of_content(sys.stdin.buffer.peek())
+    kind = Format.of(path, format, delimiter)
+    if sheet is not None and kind.name != "excel":
+        must = "must be left out unless the file is a spreadsheet"
+        raise InputError("sheet", must, came=f"{sheet!r} for {kind.name}")
+    with (
+        workspace(beside, memory, bar=bar) as work,
+        open_source(path, kind, encoding, sheet, work) as source,
+    ):
+        work.bar.update(f"Reading {source.name}")
+        yield _read(source)
+
+
+def _read(source: Source) -> FileTable:
+    """Read a file into a table; that of Parquet stays where it is."""
+    if source.format.name == "csv" and source.format.delimiter is None:
+        format = replace(source.format, delimiter=delimiter_of(source))
+        source = replace(source, format=format)
+    parquet = READERS[source.format.name](source)
+    table = FileTable(source.work, parquet, source.format, source.encoding)
+    table.rows.limit(0).fetchall()  # a broken file is refused here
+    return table
+
+
+def without_fraction(sql: str) -> str:
+    """The SQL of a text in which 1.0 is 1."""
+    return rf"regexp_replace({sql}, '^{INTEGER}[.]0$', '\1')"
