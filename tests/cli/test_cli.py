@@ -567,7 +567,10 @@ def test_the_help_alone_loads_nothing_heavy():
             "combine many.csv -c id",
             "classifiers must hold labels of classes, got 1,200 different ones in 1,200 votes.",
         ),
-        ("apply votes.csv votes.csv", "votes.csv is not a consensus saved by ec3learn."),
+        (
+            "apply votes.csv votes.csv",
+            "votes.csv is not a consensus that this version of ec3learn can load: ",
+        ),
         (
             "explain votes.csv --object 600 -c svm",
             "i must be the number of an object, from 0 to 599, got 600.",
@@ -824,8 +827,8 @@ def test_any_name_of_a_file_is_read_written_and_told(folder, run, name):
         == f"ec3learn: {shown}.csv: No such file or directory.\n"
     )
     assert (
-        run("apply", name, "votes.parquet")[2]
-        == f"ec3learn: {shown} is not a consensus saved by ec3learn.\n"
+        f"ec3learn: {shown} is not a consensus that this version"
+        in run("apply", name, "votes.parquet")[2]
     )
 
 
@@ -1371,7 +1374,6 @@ def test_agreement_is_that_of_the_library(folder, run):
     votes = votes_from(frame, **{"classifiers": ALL_VOTERS["classifiers"]})
     assert found["measures"][0]["value"] == pytest.approx(agreement(votes, draws=0)["value"][0])
     assert found["pairs"] == list(kappas(votes).rows())
-    assert found["known"] == list(kappas(votes, frame["gold"].to_list()).rows())
     correlation = error_correlation(votes, frame["gold"].to_list())
     assert found["by_labels"] and found["error_correlation"] == pytest.approx(correlation)
     assert found["effective_voters"] == pytest.approx(effective_voters(votes, correlation))
@@ -1382,7 +1384,7 @@ def test_agreement_is_that_of_the_library(folder, run):
     printed = run("agreement", "votes.csv", *VOTERS[:2], "--known", "gold")[1]
     assert f"worth {found['effective_voters']:.1f} independent ones" in printed
     assert "Krippendorff's alpha" in printed
-    assert "Cohen's kappa with known labels, the lowest first" in printed
+    assert "Cohen's kappa of two voters, the lowest first" in printed
 
 
 def test_three_voters_show_nothing_of_the_errors_they_share_unless_labels_are_known(folder, run):

@@ -170,20 +170,11 @@ def test_answers_without_a_place_on_the_scale_are_left_out_where_distances_count
     )
 
 
-def test_kappas_with_known_labels_are_those_of_scikit_learn_where_both_are_there():
-    said, truth = scores(4), np.random.default_rng(4).integers(1, 6, size=60)
-    known = {i: int(truth[i]) for i in range(0, 60, 2)}
-    for row in kappas(votes_of(said), known, draws=0).rows():
-        own = said[::2, int(row["voter"][1:])]
-        assert row["other"] == "known labels"
-        assert row["kappa"] == pytest.approx(
-            cohen_kappa_score(own[~np.isnan(own)], truth[::2][~np.isnan(own)]), abs=1e-12
-        )
-
-
-def test_a_kappa_of_known_labels_counts_repeated_rows_and_weights():
-    votes = Votes.from_labels({"a": [0, 0, 1, 1, 1]}, sample_weight=[1, 2, 1, 3, 1])
-    row = next(kappas(votes, [0, 1, 1, 1, 0], draws=0).rows())
+def test_a_kappa_counts_repeated_rows_and_weights():
+    votes = Votes.from_labels(
+        {"a": [0, 0, 1, 1, 1], "b": [0, 1, 1, 1, 0]}, sample_weight=[1, 2, 1, 3, 1]
+    )
+    row = next(kappas(votes, draws=0).rows())
     assert row["objects"] == 8
     assert row["kappa"] == pytest.approx(
         cohen_kappa_score([0, 0, 1, 1, 1], [0, 1, 1, 1, 0], sample_weight=[1, 2, 1, 3, 1])
@@ -192,19 +183,6 @@ def test_a_kappa_of_known_labels_counts_repeated_rows_and_weights():
 
 def test_voters_without_a_common_object_have_no_kappa():
     assert len(kappas(Votes.from_labels({"a": [0, 1, None, None], "b": [None, None, 1, 0]}))) == 0
-
-
-def test_scores_are_not_compared_with_known_labels():
-    votes = Votes.from_labels(
-        {"a": [1, 3], "b": [2, 3]}, classes=["bad", "good"], scale=range(1, 4)
-    )
-    with pytest.raises(
-        ValueError,
-        match=re.escape(
-            "votes must be votes for classes to be compared with known labels, got a scale."
-        ),
-    ):
-        kappas(votes, ["bad", "good"])
 
 
 # ---- voters who err together ---------------------------------------------------------------------
@@ -345,8 +323,7 @@ def test_a_correlation_that_is_no_number_is_refused(correlation=float("nan")):
 
 def test_a_consensus_without_objects_estimates_nothing(tmp_path):
     MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 0]})).save(tmp_path / "votes.ec3")
-    phrase = "estimate needs the objects, and this consensus was loaded from a file without them. "
-    with pytest.raises(ValueError, match=f"^{re.escape(phrase)}Use extend"):
+    with pytest.raises(ValueError, match=r"^This consensus was loaded .* Use extend"):
         Consensus.load(tmp_path / "votes.ec3").estimate(1, {0: 1})
 
 

@@ -1,5 +1,6 @@
 """How often an answer is right: cross-validated on known labels, and by labels it was not given."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -8,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from ec3learn import EC3, MajorityVote, SoftVote, Votes, WeightedVote
 from ec3learn.diagnosis import cross_validate, judge
-from ec3learn.diagnosis.score import Difference, cross_fit, quality
+from ec3learn.diagnosis.score import cross_fit, quality
 from ec3learn.diagnosis.warnings import score_notes
 
 TRUTH = np.tile([0, 1], 30)
@@ -61,7 +62,7 @@ def test_a_better_majority_vote_is_told_from_chance():
     few = cross_validate(
         method.solve(VOTES, known={i: TRUTH[i] for i in (*range(0, 40, 2), 1, 3, 5, 7)}), method
     )
-    assert (few.difference.first, few.difference.second) == (0, 4)
+    assert few.wins == (0, 4)
     assert "worse than majority" not in {note.kind for note in score_notes(few)}
     assert str(few).endswith("100.0 % by majority vote (inconclusive)")
 
@@ -125,11 +126,11 @@ def test_with_50_labels_a_better_method_is_hardly_ever_called_worse():
     rng, found = np.random.default_rng(0), []
     for _ in range(100):
         some = rng.choice(400, 50, replace=False)
-        found.append(judge(consensus, (some, truth[some])).difference)
+        found.append(judge(consensus, (some, truth[some])))
     assert gap > 0.02
-    assert sum(difference.second > difference.first for difference in found) > 10  # by chance
+    assert sum(score.wins[1] > score.wins[0] for score in found) > 10  # by chance
     assert (
-        sum(d.second > d.first and not d.inconclusive for d in found) <= 5
+        sum(s.wins[1] > s.wins[0] and not s.inconclusive for s in found) <= 5
     )  # the level of the test, 5 %
 
 
@@ -159,12 +160,14 @@ def test_the_measures_of_quality_by_hand():
     assert measured.calibration == [(0.5, 1.0, 1), (0.95, 0.5, 2)]
     assert measured.calibration_error == pytest.approx((0.5 + 0.9) / 3)
     assert measured.auc == 0.5
-    assert Difference(0, 5).p_value == pytest.approx(2 / 32)
 
 
 def test_a_difference_is_judged_by_the_test_of_mcnemar():
     # 2 / 2**5 > 0.05 > 2 / 2**6
-    assert [Difference(0, n).inconclusive for n in (0, 5, 6)] == [False, True, False]
+    found = judge(EC3().solve(VOTES), TRUTH)
+    scores = [replace(found, wins=(0, n)) for n in (0, 5, 6)]
+    assert [score.inconclusive for score in scores] == [False, True, False]
+    assert scores[1].p_value == pytest.approx(2 / 32)
 
 
 def test_the_mean_area_is_that_of_scikit_learn():

@@ -26,7 +26,7 @@ def test_a_note_says_that_two_voters_do_not_show_who_is_right(tmp_path):
         "Add a third voter, or pass known."
     )
     consensus.save(tmp_path / "x.ec3")
-    assert two_voter_notes(Consensus.load(tmp_path / "x.ec3").solution) == [note]
+    assert note in Consensus.load(tmp_path / "x.ec3").notes
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def judges(n=2000):
 def test_votes_that_tell_nothing_and_bias_are_noted():
     notes = summarise(EC3().solve(judges())).notes
     assert notes[0].text.startswith(
-        "Always the same label: always ('good'). Such votes carry no information about an object."
+        "Always says the same: always ('good'). Such votes carry no information about an object."
     )
     assert any(note.kind == "bias" for note in notes)
 
@@ -277,32 +277,3 @@ def test_without_votes_there_is_none(tmp_path):
     consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 1]}))
     consensus.save(tmp_path / "saved", objects=True)
     assert majority(type(consensus).load(tmp_path / "saved")) is None
-
-
-@pytest.mark.parametrize("copied", [True, False])
-def test_copies_whom_the_answer_follows_are_named(copied):
-    rng = np.random.default_rng(0)
-    truth = rng.integers(2, size=400)
-    said = {f"m{j}": np.where(rng.random(400) < 0.75, truth, 1 - truth) for j in range(5)}
-    if copied:
-        said["copy"] = said["m4"]
-    consensus = DawidSkene().solve(Votes.from_labels(said))
-    texts = [str(note) for note in consensus.notes if note.kind == "decided alone"]
-    if copied:
-        assert texts[0].startswith(
-            "The answer always follows m4, copy, though most votes name another class for "
-        )
-        assert texts[0].endswith(" of the objects. If they copy each other, drop all but one.")
-    else:
-        assert texts == []
-
-
-def test_ties_and_two_voters_name_nobody():
-    rng = np.random.default_rng(0)
-    truth = rng.integers(3, size=300)
-    said = {
-        f"m{j}": np.where(rng.random(300) < right, truth, rng.integers(3, size=300))
-        for j, right in enumerate((0.8, 0.6))
-    }
-    consensus = DawidSkene().solve(Votes.from_labels(said))
-    assert "decided alone" not in {note.kind for note in consensus.notes}

@@ -11,14 +11,13 @@ from .._text import arg, count, printable, some
 from ..votes import Votes
 
 NoteKind = Literal[
+    "always says the same",  # voters
     "bias",  # voters that are biased, not only unreliable
     "calibration",  # what the confidence rests on
     "choice",  # which method was chosen, and why
     "chosen labels",  # known or true labels that were not drawn at random
     "collapse",  # an answer that is far from every other
-    "constant",  # voters that always say the same
     "contradiction",  # known labels that contradict the votes
-    "decided alone",  # the answer follows them even where most votes differ
     "distinct rows",  # the objects are the distinct rows of a table
     "features",  # what the features of the objects added to the votes
     "few labels",  # classes with fewer labels than folds
@@ -48,11 +47,10 @@ NoteKind = Literal[
 
 # Kinds that say: look twice before you use the answer. The others only say how it came about.
 WARNINGS: set[NoteKind] = {
+    "always says the same",
     "bias",
     "collapse",
-    "constant",
     "contradiction",
-    "decided alone",
     "long table",
     "look alike",
     "no better than chance",

@@ -182,10 +182,7 @@ class Solution(Details):
     @cached_property
     def row_margin(self) -> Array:
         """By how much the most probable class of each distinct row leads the next."""
-        if self.row_proba.shape[1] == 1:
-            return np.ones(len(self.row_proba))
-        two = np.partition(self.row_proba, -2, axis=1)[:, -2:]
-        return two[:, 1] - two[:, 0]
+        return margin_of(self.row_proba)
 
     @property
     def tie_mass(self) -> Array | None:
@@ -325,6 +322,14 @@ def top_classes(proba: Array, mass: Array) -> Array:
         highest = by_class >= by_class.max(axis=0) - TIE
         best[rows] = preference[highest[preference].argmax(axis=0)]
     return best
+
+
+def margin_of(proba: Array) -> Array:
+    """By how much the most probable class of each row leads the next."""
+    if proba.shape[1] == 1:
+        return np.ones(len(proba))
+    two = np.partition(proba, -2, axis=1)[:, -2:]
+    return np.asarray(two[:, 1] - two[:, 0])
 
 
 def class_preference(mass: Array) -> Array:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def agreement(votes: str, level: str, json: bool, **options: Any) -> None:
     """Show how much voters agree beyond chance.
 
-    All together, each two, and each with known labels, with 95 % intervals.
+    All together and each two, with 95 % intervals.
 
     For example:
     ec3learn agreement votes.csv --classifiers svm,tree,bayes
@@ -43,7 +43,6 @@ def agreement(votes: str, level: str, json: bool, **options: Any) -> None:
     from ..diagnosis import kappas
     from ..diagnosis.correlation import independent_votes
     from ..tables.files import content_of_file
-    from ..votes import as_class_votes
 
     limits = {"max_rows": options["max_rows"], "id": options["id"]}
     with opened(votes, options) as table:
@@ -52,15 +51,12 @@ def agreement(votes: str, level: str, json: bool, **options: Any) -> None:
     if cast.models.is_voter.sum() < 2:
         raise InputError("classifiers", "must have at least two voters to compare", came="one")
     measures, pairs = measure(cast, level), kappas(cast, level=level)  # type: ignore[arg-type]
-    with_labels = None if known is None else kappas(as_class_votes(cast), known)
     worth = independent_votes(cast, known)
     if json:
-        return show({"measures": measures, "pairs": pairs, "known": with_labels} | worth, json)
+        return show({"measures": measures, "pairs": pairs} | worth, json)
     show(f"{measures}\n\n{_worth_in_words(**worth)}\n")
     weighted = "" if level == "nominal" else ", weighted by how far their answers are apart"
-    show(_by_kappa(f"Cohen's kappa of two voters{weighted}", pairs, "pairs"))
-    if with_labels is not None:
-        show("\n" + _by_kappa("Cohen's kappa with known labels", with_labels, "voters"))
+    show(_by_kappa(f"Cohen's kappa of two voters{weighted}", pairs))
 
 
 def _worth_in_words(
@@ -81,7 +77,7 @@ def _worth_in_words(
     )
 
 
-def _by_kappa(title: str, table: Table, what: str) -> str:
+def _by_kappa(title: str, table: Table) -> str:
     """The first rows of a table, the lowest kappa first; few objects may show it by chance."""
     from ..diagnosis.metrics import FEW
 
@@ -94,7 +90,7 @@ def _by_kappa(title: str, table: Table, what: str) -> str:
         title = f"{title}, the lowest first"
     heads = list(table.columns)
     lowest_first = Table.of(heads, [list(row.values()) for row in rows])
-    return f"{title}\n{first_rows(lowest_first, f'{what}; --json has them all')}"
+    return f"{title}\n{first_rows(lowest_first, 'pairs; --json has them all')}"
 
 
 @o.command

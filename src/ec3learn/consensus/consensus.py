@@ -235,7 +235,7 @@ class Consensus:
     def save(
         self, path: str | os.PathLike[str], *, objects: bool = False, overwrite: bool = False
     ) -> None:
-        """Save what `extend` needs: one row per group, as a zip archive of JSON and numpy arrays.
+        """Save what `extend` needs: one row per group, as an archive of numpy arrays.
 
         Parameters
         ----------

@@ -8,7 +8,7 @@ from .explanation import explain
 from .pairs import pairs
 from .score import cross_validate, judge
 from .voter_checks import voter_checks
-from .voters import confusion_of, skills, voters
+from .voters import confusion_of, voters
 
 __all__ = [
     "agreement",
@@ -23,7 +23,6 @@ __all__ = [
     "judge",
     "kappas",
     "pairs",
-    "skills",
     "voter_checks",
     "voters",
 ]

@@ -12,7 +12,8 @@ the measure that they are part of. That is Agresti and Coull's interval for agre
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from itertools import combinations
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse
@@ -22,17 +23,13 @@ from .._table import Table
 from .._typing import Array
 from ..algebra.membership import entries
 from ..votes import Votes, hardened, votes_per_model
-from ..votes.encoding import known_codes
 from ..votes.labels import kind_of
 from ..votes.models import BaseModel
 from .correlation import whole_votes
 from .metrics import MOST_COMPARED, Z95, cohen_kappa, counted_votes, require_votes
-from .voters import labelled_rows
 
 Level = Literal["nominal", "ordinal", "interval"]
 
-LEVELS = ("nominal", "ordinal", "interval")
-KNOWN = "known labels"  # in the place of the second voter
 MEASURES = ("Krippendorff's alpha", "Fleiss' kappa", "pairs that agree")
 
 
@@ -95,22 +92,15 @@ def agreement(
 
 
 def kappas(
-    votes: Votes,
-    known: Any = None,
-    level: Level = "nominal",
-    *,
-    draws: int = 200,
-    random_state: Any = 0,
+    votes: Votes, level: Level = "nominal", *, draws: int = 200, random_state: Any = 0
 ) -> Table:
-    """Cohen's kappa of each two voters, or of each voter and known labels, with 95 % intervals.
+    """Cohen's kappa of each two voters, with 95 % intervals.
 
     Parameters
     ----------
     votes : Votes
         The votes for classes, or on one scale that all voters share; a soft vote counts for its
         most probable class. Of more than 100 voters, the 100 with the most votes are compared.
-    known : array with missing values, dict of object -> label, or pair (objects, labels)
-        Compare each voter with these instead.
     level : "nominal", "ordinal" or "interval"
         Whether two answers agree or not, or how far they are apart: kappa is then weighted by the
         square of the answers between them, or of their difference (numbers only). Answers that have
@@ -121,9 +111,8 @@ def kappas(
     Returns
     -------
     Table
-        voter; other, the second voter or "known labels"; objects, on how many both voted; kappa,
-        low and high. Pairs without a common object are left out; kappa is None where both always
-        say the same.
+        voter; other, the second voter; objects, on how many both voted; kappa, low and high. Pairs
+        without a common object are left out; kappa is None where both always say the same.
     """
     _check(votes, level, draws, random_state)
     votes = counted_votes(hardened(votes))
@@ -132,20 +121,9 @@ def kappas(
     chosen = np.flatnonzero(~np.isnan(places))
     apart = None if level == "nominal" else _squares(places[chosen])
     size, offsets = len(chosen), votes.models.offsets
-    if known is None:
-        voters = sorted(sorted(voters, key=lambda m: -votes_per_model(votes)[m])[:MOST_COMPARED])
-    else:
-        votes, codes = _on_known(votes, known, votes.models[voters[0]].labels.tolist())
+    voters = sorted(sorted(voters, key=lambda m: -votes_per_model(votes)[m])[:MOST_COMPARED])
     matrix = entries(votes).tocsc()
     said = {m: matrix[:, offsets[m] : offsets[m + 1]].tocsr()[:, chosen] for m in voters}
-    if known is None:
-        pairs = [
-            (m, votes.models[other].name, said[other].toarray())
-            for i, m in enumerate(voters)
-            for other in voters[i + 1 :]
-        ]
-    else:
-        pairs = [(m, KNOWN, np.eye(votes.n_classes)[codes]) for m in voters]
     same = np.eye(size).ravel()
     added = same / size + (1 - same) / max(size * (size - 1), 1)
 
@@ -153,29 +131,21 @@ def kappas(
         return [cohen_kappa(counts.reshape(size, size), apart)]
 
     rows = []
-    for m, other, answers in pairs:
-        counts = (said[m].T @ (votes.counts[:, None] * answers)).ravel()
+    for one, other in combinations(voters, 2):
+        counts = (said[one].T @ (votes.counts[:, None] * said[other].toarray())).ravel()
         if counts.sum() >= 1:
             ((value, low, high),) = _with_limits(measured, counts, added, draws, random_state)
+            names = votes.models[one].name, votes.models[other].name
             kappa = None if np.isnan(value) else value
-            rows.append((votes.models[m].name, other, round(counts.sum()), kappa, low, high))
+            rows.append((*names, round(counts.sum()), kappa, low, high))
     return Table.of(("voter", "other", "objects", "kappa", "low", "high"), rows)
 
 
 def _check(votes: Votes, level: str, draws: int, random_state: Any) -> None:
     require_votes(votes)
-    require_choice("level", level, LEVELS)
+    require_choice("level", level, get_args(Level))
     require_integer("draws", draws, 0)
     require_seed("random_state", random_state)
-
-
-def _on_known(votes: Votes, known: Any, labels: list[Any]) -> tuple[Votes, Array]:
-    """The votes for classes on objects whose label is known, and the class of each row."""
-    if labels != votes.classes.tolist():
-        must = "must be votes for classes to be compared with known labels"
-        raise InputError("votes", must, came="a scale", remedy="Use as_class_votes(votes).")
-    codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-    return labelled_rows(votes, codes)
 
 
 def _with_limits(

@@ -1,42 +1,34 @@
 """The objects a person should look at first: those to review, and those to ask about next.
 
-A label from somebody who knows removes the chance that the answer is wrong. The labels so far show
-what that chance is: answers that name one class may be wrong more often than others of the same
-confidence, which no margin shows. One vote more decides less the more votes there are already:
-objects that stay open after many votes are hard, and the next voter errs on them too. To estimate a
-share, objects must be drawn at random; the chances may be unequal as long as they are known, and
-are best in proportion to the spread of the answer.
+A label from somebody who knows removes the chance that the answer is wrong. One vote more decides
+less the more votes there are already: objects that stay open after many votes are hard, and the
+next voter errs on them too. To estimate a share, objects must be drawn at random; the chances may
+be unequal as long as they are known, and are best in proportion to the spread of the answer.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.special import softmax
 
 from .._checks import require_bool, require_choice, require_integer, require_seed
 from .._table import Table
 from .._typing import Array
-from ..algebra.membership import entries, membership
-from ..algebra.trust import fit_slope_and_offsets
+from ..algebra.membership import entries
 from ..answer.extension import matching_labels
 from ..answer.solution import Solution, Solved, solution_of
-from ..votes import Votes, group_ballot, has_graders, n_alike, only_rows, votes_on
+from ..votes import Votes, group_ballot, has_graders, n_alike, votes_on
 from ..votes.labels import plain
-from ..votes.prior import log_shares
 from .explanation import tally_of, tally_text, why_contested
 from .labels import taught_labels
-from .metrics import row_weights, votes_per_row
+from .metrics import votes_per_row
 
 Goal = Literal["label", "vote", "share"]
 
 CLOSE = 0.1  # the margin below which an object is a close call
-GOALS = ("label", "vote", "share")
 # The next is worth less by this power of the number of votes, or of objects with the same votes:
 DISCOUNT = 0.25
-# Inverse variances, before any label is known, of a slope around 1 and of offsets around 0:
-HELD = (4.0, 4.0)
 EVEN = 0.7  # part of the chances for a share that is even: answers may be surer than they should be
 
 
@@ -119,11 +111,11 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
         How many objects.
     goal : "label", "vote" or "share"
         What will be asked for. "label": true labels, to correct as many answers as possible;
-        objects come by the chance that their answer is wrong, which known labels show for each
-        class. "vote": one vote more from a voter like the others; objects with few votes come
-        earlier. "share": true labels to estimate the shares of classes or the accuracy with
-        `estimate`; objects are drawn at random, unsure ones with a larger chance. Those drawn
-        that have a label already come with it, and are not counted in `n`.
+        objects come by the chance that their answer is wrong. "vote": one vote more from a voter
+        like the others; objects with few votes come earlier. "share": true labels to estimate the
+        shares of classes or the accuracy with `estimate`; objects are drawn at random, unsure ones
+        with a larger chance. Those drawn that have a label already come with it, and are not
+        counted in `n`.
     random_state : int, Generator or None
         Seeds the draws of "share".
 
@@ -133,9 +125,9 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
         object; label, to be filled in; answer, its confidence, votes (how many there are) and why
         the answer is as it is; gain, by which objects are sorted: the chance that the answer is
         wrong, less for objects with many votes ("vote"), and for the second and further of objects
-        that have the same votes, where known labels change that chance class by class; for "share"
-        instead: chance, the chance that the object had to be drawn; and goal. Filled in, the table
-        may be passed wherever known labels may: it says how its objects were found.
+        that have the same votes; for "share" instead: chance, the chance that the object had to be
+        drawn; and goal. Filled in, the table may be passed wherever known labels may: it says how
+        its objects were found.
 
     Examples
     --------
@@ -149,7 +141,7 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
     """
     outcome = solution_of(outcome)
     require_integer("n", n, 1)
-    require_choice("goal", goal, GOALS)
+    require_choice("goal", goal, get_args(Goal))
     require_seed("random_state", random_state)
     votes = outcome.require_votes("ask")
     n_votes = votes_per_row(votes, np.diff(group_ballot(votes).indptr) > 0)
@@ -160,7 +152,7 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
     else:
         chance, gain = np.full(len(known), None), np.full(len(known), -np.inf)
         unknown = np.flatnonzero(known < 0)
-        gain[unknown] = chance_wrong(outcome)[row_of[unknown]]
+        gain[unknown] = 1 - outcome.row_proba.max(axis=1)[row_of[unknown]]
         gain[unknown] /= _place_in_row(row_of[unknown]) ** DISCOUNT
         if goal == "vote":
             gain /= np.maximum(n_votes[row_of], 1.0) ** DISCOUNT
@@ -179,24 +171,6 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
             "goal": [goal] * len(chosen),
         }
     )
-
-
-def chance_wrong(outcome: Solution) -> Array:
-    """The chance that the answer of each distinct row is wrong.
-
-    Known labels, held against what would be answered without them, show how sure the answer may be
-    and which classes it names too often: a slope and one offset per class of its log-probabilities,
-    held near 1 and 0.
-    """
-    proba, known = outcome.row_proba, outcome.known
-    if known is not None and known.labelled.any() and outcome.rule is not None:
-        rows, votes = np.flatnonzero(known.labelled), outcome.require_votes("ask")
-        blind, _ = outcome.rule.answers(membership(only_rows(votes, rows)))
-        start = np.append(1.0, np.zeros(proba.shape[1]))
-        truth, times = np.eye(proba.shape[1])[known.codes[rows]], row_weights(outcome)[rows]
-        numbers = fit_slope_and_offsets(log_shares(blind), truth, times, start, HELD)
-        proba = softmax(numbers[0] * log_shares(proba) + numbers[1:], axis=1)
-    return 1 - np.asarray(proba[np.arange(len(proba)), outcome.row_classes])
 
 
 def _place_in_row(row_of: Array) -> Array:

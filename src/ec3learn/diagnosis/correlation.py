@@ -31,10 +31,9 @@ from ..algebra.membership import (
 )
 from ..answer.rule import mean_votes
 from ..votes import Votes, hardened, only_rows, oriented, unweighted, votes_per_model
-from ..votes.encoding import known_codes
 from ..votes.layout import Stores, entries_of_votes
-from .labels import Labels, label_chances
-from .metrics import LEAST_LABELS, are_counts, counted_votes, require_votes, votes_per_row
+from .labels import labels_of
+from .metrics import LEAST_LABELS, counted_votes, require_votes, votes_per_row
 from .voters import labelled_rows
 
 SAMPLE = 3_000  # distinct rows that are enough to measure on
@@ -100,11 +99,8 @@ def _halves(n: int, rng: np.random.Generator) -> Array:
 
 
 def _by_labels(votes: Votes, known: Any) -> float:
-    if isinstance(known, Labels):
-        codes = known.codes
-    else:
-        codes = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-    n_labels = count_labels(votes, codes)
+    codes = labels_of(known, votes.classes, votes.n_objects, votes.object_ids).codes
+    n_labels = _count_labels(votes, codes)
     if n_labels < LEAST_LABELS:
         remedy = f"Leave {arg('known')} out to measure without labels."
         must = f"must have at least {LEAST_LABELS} labels"
@@ -114,16 +110,10 @@ def _by_labels(votes: Votes, known: Any) -> float:
     return _excess(*votes_cast(hardened(labelled)), labelled.counts, answer)
 
 
-def count_labels(votes: Votes, codes: Array) -> int:
+def _count_labels(votes: Votes, codes: Array) -> int:
     """How many objects have a known class (its number, -1 for none); weights may be counts."""
-    weights = votes.sample_weight
-    times = weights if weights is not None and are_counts(weights) else np.ones(len(codes))
-    return round(float((codes >= 0) @ times))
-
-
-def shown_by_labels(votes: Votes, codes: Array) -> bool:
-    """Whether there are labels enough to measure errors by, and not too many classes."""
-    return count_labels(votes, codes) >= LEAST_LABELS and n_confusions(votes) <= MOST_CONFUSIONS
+    weights = counted_votes(votes).sample_weight
+    return round(float((codes >= 0) @ (np.ones(len(codes)) if weights is None else weights)))
 
 
 def independent_votes(votes: Votes, known: Any = None) -> dict[str, Any]:
@@ -131,16 +121,11 @@ def independent_votes(votes: Votes, known: Any = None) -> dict[str, Any]:
 
     Labels that were chosen because their objects are hard measure nothing.
     """
-    by_labels, correlation = False, None
-    if known is not None:
-        if not isinstance(known, Labels):
-            objects = votes.n_objects, votes.object_ids
-            codes = known_codes(known, votes.classes, *objects)
-            known = Labels(codes, label_chances(known, *objects))
-        known = known.only(known.chances != 0)
-        by_labels = shown_by_labels(votes, known.codes)
+    labels = labels_of(known, votes.classes, votes.n_objects, votes.object_ids)
+    labels, correlation = labels.only(labels.chances != 0), None
+    by_labels = _count_labels(votes, labels.codes) >= LEAST_LABELS
     if shows_correlation(votes, by_labels):
-        correlation = error_correlation(votes, known if by_labels else None)
+        correlation = error_correlation(votes, labels if by_labels else None)
     return {
         "by_labels": by_labels,
         "effective_voters": None if correlation is None else effective_voters(votes, correlation),

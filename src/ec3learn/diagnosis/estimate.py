@@ -95,13 +95,6 @@ def estimate(
     (['share of 1', 'accuracy of the answer'], np.True_)
     """
     outcome = solution_of(outcome)
-    if not outcome.has_objects:
-        phrase = (
-            "estimate needs the objects, and this consensus was loaded from a file without them"
-        )
-        raise InputError(
-            "", phrase=phrase, remedy="Use extend(votes), or save it with objects=True."
-        )
     names = [plain(name) for name in outcome.classes]
     if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))

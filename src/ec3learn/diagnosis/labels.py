@@ -10,17 +10,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
 
 from .._checks import InputError
 from .._text import arg
 from .._typing import Array
 from ..algebra.membership import membership
 from ..answer.mixtures import RegressionRule
-from ..answer.solution import Solution
+from ..answer.solution import Solution, margin_of
 from ..votes.draws import draw_of
 from ..votes.encoding import known_codes, rows_by_name
-from .metrics import majority, object_weights
+from .metrics import object_weights
 
 HARD = (
     "These labels were chosen because they were hard: they correct the answer but do not measure it"
@@ -55,20 +54,25 @@ class Labels:
 
 def read_labels(outcome: Solution, known: Any, argument: str = "known") -> Labels:
     """Read labels for the objects of an answer, in any of the forms that `solve` takes."""
-    if isinstance(known, Labels):
-        return known
-    if known is None:
-        return Labels(np.full(outcome.n_objects, -1), np.full(outcome.n_objects, np.nan))
-    if not outcome.has_objects:
+    if known is not None and not outcome.has_objects:
         raise InputError(
             argument,
             phrase=f"{arg(argument)} needs objects to judge, and this consensus was loaded from a "
             "file without them",
             remedy="Save it with objects=True, or judge the answer of extend(votes).",
         )
-    n, ids = outcome.n_objects, outcome.object_ids
-    codes = known_codes(known, outcome.classes, n, ids, argument)
-    return Labels(codes, label_chances(known, n, ids))
+    return labels_of(known, outcome.classes, outcome.n_objects, outcome.object_ids, argument)
+
+
+def labels_of(
+    known: Any, classes: Array, n: int, ids: Array | None, argument: str = "known"
+) -> Labels:
+    """Read labels for n objects, which may have names."""
+    if isinstance(known, Labels):
+        return known
+    if known is None:
+        return Labels(np.full(n, -1), np.full(n, np.nan))
+    return Labels(known_codes(known, classes, n, ids, argument), label_chances(known, n, ids))
 
 
 def taught_labels(outcome: Solution) -> Labels:
@@ -125,33 +129,20 @@ def label_weights(outcome: Solution, labels: Labels) -> Array | None:
 
 def _among_contested(outcome: Solution, labelled: Array, times: Array) -> bool:
     """Whether the margins of labelled objects rank lower than those of a draw (rank sum test)."""
-    margin = _margin_without_labels(outcome)
-    if margin is None:
+    from scipy.stats import mannwhitneyu  # it takes longer to load than a small answer
+
+    margin, times = _margin_without_labels(outcome), times.round().astype(np.int64)
+    ours, others = (np.repeat(margin[who], times[who]) for who in (labelled, ~labelled))
+    if not (len(ours) and len(others)):
         return False
-    values, place = np.unique(outcome.expand(margin).round(9), return_inverse=True)
-    size = np.bincount(place, weights=times, minlength=len(values))
-    rank = (np.cumsum(size) - size / 2)[place]
-    total, n = float(times.sum()), float(times @ labelled)
-    mean = float(times @ rank) / total
-    spread = float(times @ (rank - mean) ** 2) / total
-    noise = spread * max(total - n, 0.0) / max(total - 1, 1.0) / max(n, 1e-300)
-    below = mean - float((times * labelled) @ rank) / max(n, 1e-300)
-    return noise > 0 and below > -float(norm.ppf(SELDOM)) * np.sqrt(noise)
+    test = mannwhitneyu(ours, others, alternative="less", use_continuity=False)
+    return bool(test.pvalue < SELDOM)
 
 
-def _margin_without_labels(outcome: Solution) -> Array | None:
-    """By how much the first class of each distinct row leads, its own labels left aside."""
-    if outcome.known is None:
-        return outcome.row_margin
+def _margin_without_labels(outcome: Solution) -> Array:
+    """By how much the first class of each object leads, its own label left aside."""
     rule = outcome.rule.base if isinstance(outcome.rule, RegressionRule) else outcome.rule
-    if rule is not None and outcome.votes is not None:
-        proba, _ = rule.answers(membership(outcome.votes))
-    else:
-        votes = majority(outcome)
-        if votes is None:
-            return None
-        proba = votes.proba
-    if proba.shape[1] == 1:
-        return None
-    two = np.partition(proba, -2, axis=1)[:, -2:]
-    return np.asarray(two[:, 1] - two[:, 0])
+    margin = outcome.row_margin
+    if outcome.known is not None and rule is not None:
+        margin = margin_of(rule.answers(membership(outcome.require_votes("labels")))[0])
+    return outcome.expand(margin).round(9)

@@ -7,23 +7,21 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import entr
-from scipy.stats import norm
+from scipy.special import entr, ndtri
 
 from .._checks import InputTypeError
 from .._typing import Array
-from ..algebra.membership import membership, sample_rows
+from ..algebra.membership import entries, membership, normalised, sample_rows
 from ..answer.extension import matching_labels
-from ..answer.rule import mean_votes
 from ..answer.solution import Solution, Solved, solution_of, top_classes
-from ..votes import Votes, as_class_votes, hardened, has_graders, only_rows
+from ..votes import Votes, group_ballot, hardened
 
 FEW = 30  # objects, or votes, below which a voter is not judged
 HANDFUL = 5  # objects that are too few to be more than chance
 LEAST_LABELS = 20  # to measure by: with fewer, intervals say nothing
 MOST_COMPARED = 100  # voters that are compared two by two: those with the most votes
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
-Z95 = float(norm.ppf(0.975))
+Z95 = float(ndtri(0.975))
 MAJORITY = "MajorityVote"  # the method that is the majority vote itself
 
 
@@ -38,13 +36,11 @@ def require_votes(votes: Any) -> None:
 
 def given_weights(outcome: Solution) -> Array:
     """The weight of each object as it was given, 1 where none was."""
-    votes, n_rows = outcome.votes, len(outcome.row_proba)
-    if votes is not None:
-        return np.ones(outcome.n_objects) if votes.sample_weight is None else votes.sample_weight
-    members = (
-        np.ones(n_rows) if outcome.index is None else np.bincount(outcome.index, minlength=n_rows)
-    )
-    return outcome.expand(outcome.row_counts / np.maximum(members, 1))
+    if outcome.votes is not None:
+        weights = outcome.votes.sample_weight
+        return np.ones(outcome.n_objects) if weights is None else weights
+    row_of = outcome.expand(np.arange(len(outcome.row_proba)))
+    return (outcome.row_counts / np.maximum(np.bincount(row_of), 1))[row_of]
 
 
 def are_counts(weights: Array) -> bool:
@@ -62,27 +58,21 @@ def object_weights(outcome: Solution) -> Array:
     return weights * _scale(weights)
 
 
+def row_weights(outcome: Solution) -> Array:
+    """How many objects each distinct row counts for."""
+    return outcome.row_counts * _scale(given_weights(outcome))
+
+
 def counted_votes(votes: Votes) -> Votes:
     """Votes whose objects count for as many objects as in `object_weights`."""
-    weights = votes.sample_weight
-    if weights is None or are_counts(weights):
+    if votes.sample_weight is None:
         return votes
-    scale = _scale(weights)
-    return replace(votes, sample_weight=weights * scale, counts=votes.counts * scale)
+    scale = _scale(votes.sample_weight)
+    return replace(votes, sample_weight=votes.sample_weight * scale, counts=votes.counts * scale)
 
 
 def _scale(weights: Array) -> float:
     return 1.0 if are_counts(weights) else len(weights) / max(float(weights.sum()), 1e-300)
-
-
-def row_weights(outcome: Solution) -> Array:
-    """How many objects each distinct row counts for."""
-    weights = object_weights(outcome)
-    return (
-        weights
-        if outcome.index is None
-        else np.bincount(outcome.index, weights=weights, minlength=len(outcome.row_proba))
-    )
 
 
 def sampled(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array, float]:
@@ -125,19 +115,15 @@ class Majority:
     classes: Array  # that most votes name; -1 for a class that the other answer does not have
 
     @property
-    def tied(self) -> Array:
-        """The rows on which two classes or more have the most votes."""
-        return self._most_votes.sum(axis=1) > 1
+    def most_votes(self) -> Array:
+        """Which classes have the most votes, rows x classes: several on a tie."""
+        return self.proba >= self.proba.max(axis=1, keepdims=True) - 1e-9
 
     def share_right(self, rows: Array, truth: Array) -> Array:
         """How far the vote on some rows is right: tied classes share."""
-        most = self._most_votes[rows]
+        most = self.most_votes[rows]
         right = most[np.arange(len(rows)), truth] & (self.classes[rows] >= 0)
         return right / most.sum(axis=1)
-
-    @property
-    def _most_votes(self) -> Array:
-        return self.proba >= self.proba.max(axis=1, keepdims=True) - 1e-9
 
 
 def majority(outcome: Solved) -> Majority | None:
@@ -158,21 +144,13 @@ def majority(outcome: Solved) -> Majority | None:
     outcome = solution_of(outcome)
     if outcome.votes is None or not outcome.has_objects:
         return None
-    votes, merged = replace(outcome.votes, prior=None), None
-    if has_graders(
-        votes
-    ):  # their class votes make some rows equal, which are merged: so each row is one object here
-        rows = replace(
-            only_rows(votes, np.arange(votes.n_rows)), sample_weight=votes.counts, object_ids=None
-        )
-        votes = as_class_votes(rows)
-        merged = votes.index
-    votes = hardened(votes)
-    shares, unanswered, _ = mean_votes(votes, membership(votes), votes.weights, None, hard=True)
-    if not (votes.counts @ ~unanswered):  # no vote that counts
-        return None
+    votes = hardened(outcome.votes)
+    weights = sparse.diags_array(votes.weights[votes.models.group_model])
+    shares = normalised((entries(votes) @ weights @ group_ballot(votes)).toarray())
     mass = votes.counts @ shares
-    shares = shares if merged is None else shares[merged]
+    if not mass.any():  # no vote that counts
+        return None
+    shares[~shares.any(axis=1)] = normalised(mass)
     number = matching_labels(votes.classes, outcome.classes)
     proba = np.zeros((len(shares), len(outcome.classes)))
     proba[:, number[number >= 0]] = shares[:, number >= 0]
@@ -186,7 +164,11 @@ def is_majority(outcome: Solution) -> bool:
 
 def changed_rows(outcome: Solution, votes: Majority) -> Array:
     """The distinct rows whose label, unless held fixed, differs from what most votes name."""
-    return open_rows(outcome) & ~votes.tied & (outcome.row_classes != votes.classes)
+    return (
+        open_rows(outcome)
+        & (votes.most_votes.sum(axis=1) == 1)
+        & (outcome.row_classes != votes.classes)
+    )
 
 
 def changed_share(solution: Solution, votes: Majority | None) -> float | None:
@@ -249,7 +231,7 @@ def kappa(counts: Array, number: Array) -> tuple[float, float]:
     by_chance = float(ours @ theirs)
     # The variance of kappa for random votes: Fleiss, Cohen and Everitt (1969).
     variance = max(by_chance + by_chance**2 - float((ours * theirs) @ (ours + theirs)), 0.0) / n
-    return cohen_kappa(table), float(norm.ppf(CLEARLY) * np.sqrt(variance)) / (1 - by_chance)
+    return cohen_kappa(table), float(ndtri(CLEARLY) * np.sqrt(variance)) / (1 - by_chance)
 
 
 def cohen_kappa(table: Array, apart: Array | None = None) -> float:

@@ -11,11 +11,10 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from .._typing import Array
-from ..algebra.membership import membership, normalised
+from ..algebra.membership import normalised
 from ..answer.extension import matching_labels
-from ..answer.rule import mean_votes
-from ..answer.solution import Solved, solution_of, top_classes
-from ..votes import Kind, Votes, entries_of, hardened, only_rows, votes_per_model
+from ..answer.solution import Solved, solution_of
+from ..votes import Kind, Votes, entries_of, only_rows, votes_per_model
 from .metrics import (
     FEW,
     HANDFUL,
@@ -56,8 +55,7 @@ def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
     Two classifiers are redundant if they nearly always agree, clearly more often than their class
     frequencies explain, and mostly so too where either departs from the answer (on 5 objects or
     more): two good classifiers agree as often, but not where they are wrong, and two that never
-    depart show nothing. `without` shows what dropping one would do, and how many objects would be
-    left without a vote.
+    depart show nothing.
 
     Examples
     --------
@@ -101,26 +99,6 @@ def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
         share_of_rows=len(rows) / max(votes.n_rows, 1),
         n_left_out=len(of_kind) - len(chosen),
     )
-
-
-def without(outcome: Solved, model: str) -> tuple[float, float]:
-    """What dropping a classifier would do to the majority vote.
-
-    Returns
-    -------
-    (float, float)
-        How many objects would get another label, and how many would have no vote left.
-    """
-    outcome = solution_of(outcome)
-    votes = hardened(outcome.require_votes("without"))
-    groups, weight = membership(votes), row_weights(outcome)
-    others = votes.weights * np.array([each.name != model for each in votes.models])
-    (before, nobody, _), (after, silent, _) = (
-        mean_votes(votes, groups, weights, None) for weights in (votes.weights, others)
-    )
-    labels = (top_classes(answer, votes.counts @ answer) for answer in (before, after))
-    lost = silent & ~nobody
-    return float(weight @ (np.not_equal(*labels) & ~lost)), float(weight @ lost)
 
 
 def _votes_by(votes: Votes, models: Sequence[int]) -> Array:

@@ -10,26 +10,21 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy import sparse
 
 from .._checks import InputError
 from .._text import count, percent
 from .._typing import Array
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes
-from .labels import HARD, given_labels, label_weights, read_labels, taught_labels
+from .labels import HARD, Labels, given_labels, label_weights, read_labels, taught_labels
 from .metrics import LEAST_LABELS, is_majority, majority, object_weights, wilson_interval
 
 FOLDS = 5
-BINS = 10  # of confidence, in the calibration curve
-UNLIKELY = 0.05  # a p-value below which a difference is not put down to chance
-TOO_SURE = 0.05  # overconfident: the mean confidence is that far above the interval
 
 
 class Solver(Protocol):
     """A method that can be asked again."""
-
-    admits_known: bool
 
     def solve(self, votes: Votes, known: Any = None) -> Solved:
         """Solve votes with some known labels."""
@@ -49,25 +44,6 @@ class Quality:
     calibration_error: float  # the mean gap between confidence and the share that is right
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Where two answers differ: how often only the first, and only the second, is right."""
-
-    first: int
-    second: int
-
-    @property
-    def p_value(self) -> float:
-        """How likely equally good answers are to differ this much (McNemar's exact test)."""
-        n = self.first + self.second
-        return 1.0 if n == 0 else float(binomtest(self.first, n).pvalue)
-
-    @property
-    def inconclusive(self) -> bool:
-        """Whether they differ, but no more than by chance."""
-        return self.first != self.second and self.p_value > UNLIKELY
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Score:
     """How good an answer is by labels that the method did not see, beside the majority vote.
@@ -80,7 +56,7 @@ class Score:
     n_even: float  # how many labels of an even draw they are worth
     consensus: Quality
     majority: Quality | None  # None where the method is the majority vote
-    difference: Difference | None
+    wins: tuple[int, int]  # objects on which only the answer, or only the majority vote, is right
     confusion: Array  # classes x classes: objects by their true class and by the answer
 
     @property
@@ -99,9 +75,21 @@ class Score:
         return wilson_interval(self.accuracy * self.n_even, self.n_even)
 
     @property
+    def p_value(self) -> float:
+        """How likely equally good answers are to differ this much (McNemar's exact test)."""
+        from scipy.stats import binomtest  # it takes longer to load than a small answer
+
+        return float(binomtest(self.wins[0], sum(self.wins)).pvalue) if any(self.wins) else 1.0
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether it differs from the majority vote, but no more than by chance."""
+        return self.wins[0] != self.wins[1] and self.p_value > 0.05
+
+    @property
     def overconfident(self) -> bool:
         """Whether the mean confidence is clearly above the share that is right."""
-        return self.consensus.confidence > self.interval[1] + TOO_SURE
+        return self.consensus.confidence > self.interval[1] + 0.05
 
     @property
     def basis(self) -> str:
@@ -117,9 +105,9 @@ class Score:
         low, high = self.interval
         interval = f"95 % interval {percent(low)} to {percent(high)}"
         text = f"{self.basis}: {percent(self.accuracy)} correct ({interval})"
-        if self.difference is None or self.by_majority is None:
+        if self.by_majority is None:
             return text
-        unsure = " (inconclusive)" if self.difference.inconclusive else ""
+        unsure = " (inconclusive)" if self.inconclusive else ""
         return f"{text}, {percent(self.by_majority)} by majority vote{unsure}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -131,7 +119,7 @@ class Score:
             "confidence": self.consensus.confidence,
             "log_loss": self.consensus.log_loss,
             "majority": self.by_majority,
-            "p_value": None if self.difference is None else self.difference.p_value,
+            "p_value": None if self.majority is None else self.p_value,
         }
 
 
@@ -152,11 +140,7 @@ def judge(outcome: Solved, truth: Any) -> Score | None:
     """
     outcome = solution_of(outcome)
     labels = read_labels(outcome, truth, "truth").only(~given_labels(outcome))
-    weights = label_weights(outcome, labels)
-    if weights is None or not object_weights(outcome) @ weights:
-        return None
-    proba, classes = outcome.proba, outcome.expand(outcome.row_classes)
-    return _score(outcome, labels.codes, weights, proba, classes, cross_validated=False)
+    return score_of(outcome, labels, outcome.proba, outcome.expand(outcome.row_classes))
 
 
 def not_judged(outcome: Solved, truth: Any) -> InputError:
@@ -182,85 +166,69 @@ def cross_validate(outcome: Solved, method: Solver) -> Score | None:
     'Cross-validated on 20 known labels: 100.0 % correct (95 % interval 83.9 % to 100.0 %)'
     """
     outcome = solution_of(outcome)
-    if outcome.known is None or not enough_known(outcome):
+    if not enough_known(outcome):
         return None
-    return score_of_hidden(outcome, *cross_fit(outcome, method))
+    fitted = cross_fit(outcome, method)
+    return score_of(outcome, taught_labels(outcome), *fitted, cross_validated=True)
 
 
 def enough_known(outcome: Solution) -> bool:
     """Whether there are known labels enough, drawn at random, to cross-validate by."""
     weights = label_weights(outcome, taught_labels(outcome))
-    if weights is None or (weights > 0).sum() < 2:
+    if weights is None:
         return False
     return bool(object_weights(outcome) @ (weights > 0) >= LEAST_LABELS)
 
 
 def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:
-    """The class probabilities and classes of objects by answers that did not see their labels.
-
-    A method that takes no known labels solves once for all folds.
-    """
+    """The class probabilities and classes of objects by answers that did not see their labels."""
     votes, codes = outcome.require_votes("cross-validation"), taught_labels(outcome).codes
+    labels = np.array([*votes.classes, None], dtype=object)  # the last one for a code of -1
     labelled = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))
     proba, classes = outcome.proba.copy(), outcome.expand(outcome.row_classes).copy()
-    solution: Solution | None = None
-    for fold in range(min(FOLDS, len(labelled))):
-        hidden = labelled[fold::FOLDS]
-        if solution is None or method.admits_known:
-            known = np.full(len(codes), None, dtype=object)
-            shown = np.setdiff1d(labelled, hidden)
-            known[shown] = votes.classes[codes[shown]]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the answer for all objects has given them already
-                answer = method.solve(votes, known) if method.admits_known else method.solve(votes)
-            solution = answer.solution
+    for fold in range(FOLDS):
+        hidden, shown = labelled[fold::FOLDS], codes.copy()
+        shown[hidden] = -1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the answer for all objects has given them already
+            solution = method.solve(votes, labels[shown]).solution
         proba[hidden] = solution.proba[hidden]
         classes[hidden] = solution.expand(solution.row_classes)[hidden]
     return proba, classes
 
 
-def score_of_hidden(outcome: Solution, proba: Array, classes: Array) -> Score:
-    """The score of answers in which no label has a part in the answer of its own object."""
-    labels = taught_labels(outcome)
-    weights = label_weights(outcome, labels)
-    assert weights is not None
-    return _score(outcome, labels.codes, weights, proba, classes, cross_validated=True)
-
-
-def _score(
+def score_of(
     outcome: Solution,
-    codes: Array,
-    weights: Array,
+    labels: Labels,
     proba: Array,
     classes: Array,
     *,
-    cross_validated: bool,
-) -> Score:
+    cross_validated: bool = False,
+) -> Score | None:
+    """The score of probabilities and classes in which the labels had no part; None without any."""
+    weights, times = label_weights(outcome, labels), object_weights(outcome)
+    if weights is None or not times @ weights:
+        return None
     judged = np.flatnonzero(weights > 0)
-    truth, times = codes[judged], object_weights(outcome)[judged]
-    weight, classes = times * weights[judged], classes[judged]
-    their_quality, difference = None, None
-    theirs = None if is_majority(outcome) else majority(outcome)
-    if theirs is not None:
-        row = judged if outcome.index is None else outcome.index[judged]
-        ours, right = classes == truth, theirs.share_right(row, truth)
+    truth, classes, times = labels.codes[judged], classes[judged], times[judged]
+    weight, theirs, wins = times * weights[judged], None, (0, 0)
+    vote = None if is_majority(outcome) else majority(outcome)
+    if vote is not None:
+        rows = outcome.expand(np.arange(len(outcome.row_proba)))[judged]
+        ours, right = classes == truth, vote.share_right(rows, truth)
         # A vote for a class that the answer does not have is wrong: it counts as one more class.
-        padded = np.pad(theirs.proba[row], ((0, 0), (0, 1)))
-        their_classes = np.where(theirs.classes[row] < 0, len(outcome.classes), theirs.classes[row])
-        their_quality = quality(padded, their_classes, truth, weight, right)
-        difference = Difference(
-            round(float(weight @ (ours * (1 - right)))), round(float(weight @ (right * ~ours)))
-        )
-    confusion = np.zeros((len(outcome.classes),) * 2)
-    np.add.at(confusion, (truth, classes), weight)
+        padded = np.pad(vote.proba[rows], ((0, 0), (0, 1)))
+        theirs = quality(padded, vote.classes[rows], truth, weight, right)
+        wins = round(float(weight @ (ours * (1 - right)))), round(float(weight @ (right * ~ours)))
+    shape = (len(outcome.classes),) * 2
     return Score(
         cross_validated,
         float(times.sum()),
         float(weight.sum() ** 2 / (weight @ weights[judged])),
         quality(proba[judged], classes, truth, weight),
-        their_quality,
-        difference,
-        confusion,
+        theirs,
+        wins,
+        sparse.coo_array((weight, (truth, classes)), shape=shape).toarray(),
     )
 
 
@@ -296,7 +264,7 @@ def quality(
 
 
 def _calibration(sure: Array, right: Array, weight: Array) -> list[tuple[float, float, float]]:
-    bins = np.minimum((sure * BINS + 1e-9).astype(np.int64), BINS - 1)
+    bins = np.minimum((sure * 10 + 1e-9).astype(np.int64), 9)
     columns = [np.bincount(bins, weights=weight * values) for values in (sure, right, 1)]
     table = np.column_stack(columns)[columns[2] > 0]
     return [(sums / n, hits / n, n) for sums, hits, n in table.tolist()]

@@ -16,9 +16,9 @@ from ..answer.solution import Solution, Solved, solution_of
 from ..votes.labels import plain
 from .contested import CLOSE, close_calls
 from .estimate import LEAST_LABELS, Estimate, class_shares, estimate
-from .labels import HARD, given_labels, label_weights, read_labels, taught_labels
+from .labels import HARD, Labels, given_labels, label_weights, read_labels, taught_labels
 from .metrics import are_counts, changed_share, given_weights, majority, row_weights
-from .score import Score, Solver, cross_fit, enough_known, judge, score_of_hidden
+from .score import Score, Solver, cross_fit, enough_known, judge, score_of
 from .voter_checks import worst_first
 from .warnings import notes_of, score_notes
 
@@ -62,14 +62,7 @@ class Summary:
             "notes": [str(note) for note in self.notes],
         }
 
-    @property
-    def further_notes(self) -> tuple[Note, ...]:
-        """The notes that are not among the lines."""
-        return tuple(note for note in self.notes if note.kind not in FIRST)
-
-    @property
-    def lines(self) -> list[str]:
-        """What was solved by which method and why, and single numbers, in words."""
+    def __repr__(self) -> str:
         distinct = "" if self.n_distinct == self.n_objects else f" ({self.n_distinct:,} distinct)"
         classes = (
             f"{count(len(self.classes), 'class', 'classes')} {listed(self.classes['class'], 5)}"
@@ -79,12 +72,11 @@ class Summary:
         lines.append(f"Contested: {percent(self.contested)} of the objects (margin below {CLOSE})")
         if self.changed:
             lines.append(f"Different from the majority vote: {percent(self.changed)} of the labels")
-        return lines + [str(score) for score in (self.held_out, self.judged) if score is not None]
-
-    def __repr__(self) -> str:
+        lines += [str(score) for score in (self.held_out, self.judged) if score is not None]
         tables = (first_rows(self.classes, "classes"), first_rows(self.voters, "base models"))
-        notes = (f"Note: {note}" for note in one_per_kind(self.further_notes))
-        return "\n\n".join(["\n".join(map(printable, self.lines)), *tables, *notes])
+        further = one_per_kind(note for note in self.notes if note.kind not in FIRST)
+        notes = (f"Note: {note}" for note in further)
+        return "\n\n".join(["\n".join(map(printable, lines)), *tables, *notes])
 
 
 def summarise(
@@ -127,79 +119,51 @@ def summarise(
     """
     solution = solution_of(consensus)
     votes, weight = solution.require_votes("summary"), row_weights(solution)
-    held_out, shares = _by_known(solution, None if fast else method)
-    judged = None if truth is None else judge(solution, truth)
-    if judged is not None:
-        shares = _by_truth(solution, truth) or shares
-    notes = notes_of(solution, fast=True) if fast else consensus.notes
+    taught, true_labels = taught_labels(solution), read_labels(solution, truth, "truth")
+    unseen = true_labels.only(~given_labels(solution))
+    held_out, proba = None, None
+    if method is not None and not fast and enough_known(solution):
+        proba, classes = cross_fit(solution, method)
+        held_out = score_of(solution, taught, proba, classes, cross_validated=True)
+    judged = judge(solution, unseen)
+    notes = list(notes_of(solution, fast=True) if fast else consensus.notes)
+    notes += [note for score in (held_out, judged) if score for note in score_notes(score)]
+    if true_labels.any and not unseen.any:
+        text = "The method was given all of the true labels, so nothing is judged by them."
+        notes.append(Note("not judged", text))
+    if any(label_weights(solution, labels) is None for labels in (taught, true_labels)):
+        notes.append(Note("chosen labels", f"{HARD}."))
+    estimates = _by_truth(solution, unseen) or class_shares(solution, taught, proba)
     by_class = np.bincount(solution.row_classes, weights=weight, minlength=len(solution.classes))
     return Summary(
         method=str(solution.settings["method"]),
         n_objects=round(float(weight.sum())),
         n_distinct=votes.n_rows,
-        classes=_classes(solution, normalised(by_class.astype(np.float64)).tolist(), shares),
+        classes=_classes(solution, normalised(by_class.astype(np.float64)).tolist(), estimates),
         voters=worst_first(solution),
         contested=float(weight @ close_calls(solution)) / max(float(weight.sum()), 1e-300),
         changed=changed_share(solution, majority(solution)),
         held_out=held_out,
         judged=judged,
-        notes=tuple(
-            dict.fromkeys(
-                note
-                for note in (*notes, *_label_notes(solution, truth, held_out, judged))
-                if note.kind != "distinct rows"  # these are counted above
-            )
-        ),
+        # Distinct rows are counted above.
+        notes=tuple(dict.fromkeys(note for note in notes if note.kind != "distinct rows")),
     )
 
 
-def _label_notes(
-    solution: Solution, truth: Any, held_out: Score | None, judged: Score | None
-) -> list[Note]:
-    """What known and true labels show, or why they show nothing."""
-    notes = [
-        note for score in (held_out, judged) if score is not None for note in score_notes(score)
-    ]
-    true_labels = read_labels(solution, truth, "truth")
-    if truth is not None and not true_labels.only(~given_labels(solution)).any:
-        text = (
-            "All true labels belong to objects whose labels the method was given, so nothing is "
-            "judged by them."
-        )
-        notes.append(Note("not judged", text))
-    if any(
-        label_weights(solution, each) is None for each in (taught_labels(solution), true_labels)
-    ):
-        notes.append(Note("chosen labels", f"{HARD}."))
-    return notes
-
-
-def _by_known(solution: Solution, method: Solver | None) -> tuple[Score | None, list[Estimate]]:
-    """What known labels say of the answer, by cross-validation, and of the shares of classes."""
-    labels = taught_labels(solution)
-    if not labels.any:
-        return None, []
-    if method is None or not enough_known(solution):
-        return None, class_shares(solution, labels)
-    proba, classes = cross_fit(solution, method)
-    return score_of_hidden(solution, proba, classes), class_shares(solution, labels, proba)
-
-
-def _by_truth(solution: Solution, truth: Any) -> list[Estimate]:
+def _by_truth(solution: Solution, unseen: Labels) -> list[Estimate]:
     """What labels that the method was not given say of the shares of the classes."""
-    labels = read_labels(solution, truth, "truth").only(~given_labels(solution))
-    if not are_counts(given_weights(solution)) or labels.n < LEAST_LABELS:
+    if not are_counts(given_weights(solution)) or unseen.n < LEAST_LABELS:
         return []
-    rows = list(estimate(solution, None, labels).rows())[: len(solution.classes)]
+    rows = list(estimate(solution, None, unseen).rows())[: len(solution.classes)]
     return [Estimate(row["value"], row["low"], row["high"], row["worth"]) for row in rows]
 
 
 def _classes(solution: Solution, shares: list[float], estimates: Sequence[Estimate]) -> Table:
-    classes = [plain(label) for label in solution.classes]
-    if not estimates:
-        return Table({"class": classes, "share": shares})
-    rows = [
-        (label, share, each.value, each.low, each.high)
-        for label, share, each in zip(classes, shares, estimates, strict=True)
-    ]
-    return Table.of(("class", "share", "estimate", "low", "high"), rows)
+    """Each class with its share of the answers, and the true share where labels show it."""
+    names = [plain(label) for label in solution.classes]
+    columns: dict[str, Sequence[Any]] = {"class": names, "share": shares}
+    if estimates:
+        columns["estimate"] = [each.value for each in estimates]
+        columns["low"] = [each.low for each in estimates]
+        columns["high"] = [each.high for each in estimates]
+    return Table(columns)

@@ -9,10 +9,10 @@ better; how much that matters is the share of objects for which Dawid-Skene answ
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from .._table import Table
 from .._text import arg, percent
@@ -38,11 +38,9 @@ from .metrics import (
 )
 from .voters import voters
 
-WORSE, NO_BETTER, ALWAYS = ORDER = (
-    "worse than chance",
-    "no better than chance",
-    "always says the same",
-)
+Doubt = Literal["worse than chance", "no better than chance", "always says the same"]
+
+ORDER: tuple[Doubt, ...] = get_args(Doubt)  # the weightiest first
 
 RULE = (
     f"Each voter with {FEW} votes or more is compared with random votes of the same class "
@@ -78,7 +76,10 @@ def voter_checks(consensus: Solved) -> Table:
     lazy   always says the same  a
     """
     solution = solution_of(consensus)
-    votes, doubts = solution.votes, dict.fromkeys(solution.worse_than_chance, (WORSE, None))
+    votes, doubts = (
+        solution.votes,
+        dict.fromkeys(solution.worse_than_chance, ("worse than chance", None)),
+    )
     if votes is not None and solution.has_objects and len(solution.classes) > 1:
         hard, offsets, weights = hardened(votes), votes.models.offsets, row_weights(solution)
         n_classes = len(solution.classes)
@@ -99,7 +100,7 @@ def voter_checks(consensus: Solved) -> Table:
 
 def _doubt(
     table: Array, model: BaseModel, classes: Array, vote_classes: Array
-) -> tuple[str, Label] | None:
+) -> tuple[Doubt, Label] | None:
     """What is wrong with a voter, if anything.
 
     `table` has how many objects of each class of the consensus (columns) it gave each of its
@@ -120,17 +121,18 @@ def _doubt(
         right = (
             by_class.max() if model.positions is not None else by_class[classes == labels[0]].sum()
         )
-        return (ALWAYS, plain(labels[0])) if n - right >= HANDFUL else None
+        return ("always says the same", plain(labels[0])) if n - right >= HANDFUL else None
     if model.positions is None:
         agreed, noise = kappa(table, matching_labels(labels, classes))
     else:
         agreed = _correlation(
             table, model.positions[labelled], matching_labels(classes, vote_classes)
         )
-        noise = float(norm.ppf(CLEARLY)) / np.sqrt(n - 1)  # by chance, its variance is 1 / (n - 1)
+        noise = float(ndtri(CLEARLY)) / np.sqrt(n - 1)  # by chance, its variance is 1 / (n - 1)
     if agreed < -noise:
-        return WORSE, None
-    return (NO_BETTER, None) if agreed < noise and agreed + noise < WORTH_SOMETHING else None
+        return "worse than chance", None
+    hopeless = agreed < noise and agreed + noise < WORTH_SOMETHING
+    return ("no better than chance", None) if hopeless else None
 
 
 def _correlation(table: Array, rows: Array, columns: Array) -> float:
@@ -170,41 +172,52 @@ def worst_first(consensus: Solved, known: Any = None) -> Table:
 # ---- bias ----------------------------------------------------------------------------------------
 
 
-def bias_note(votes: Votes, known: KnownLabels | None, proba: Array) -> Note | None:
+def bias_notes(solution: Solution) -> list[Note]:
+    """A note if voters look biased, the answer suffers, and the method does not allow for it."""
+    votes, rule = solution.require_votes("bias"), solution.rule
+    if isinstance(rule, GroupRule) and rule.asked:
+        (rule,) = rule.asked
+    confuses = isinstance(rule, (PanelRule, SubtypeRule)) and not solution.settings.get("one_coin")
+    if confuses or votes.n_classes > FEW or any(note.kind == "bias" for note in solution.notes):
+        return []
+    return notes_on_bias(votes, solution.known, solution.row_proba)
+
+
+def notes_on_bias(votes: Votes, known: KnownLabels | None, proba: Array) -> list[Note]:
     """A note if voters look biased, and Dawid-Skene answers otherwise for many objects.
 
-    None too where there are too few classifiers, classes or objects to tell, or too many for a
-    quick answer.
+    None where there are too few classifiers, classes or objects to tell, or too many for a quick
+    answer.
     """
-    votes = counted_votes(votes)
+    votes = unweighted(counted_votes(votes))
     n_voters = int((votes.models.is_classifier & (votes.weights > 0)).sum())
-    if n_voters < 3 or votes.n_classes < 2 or votes.counts.sum() < FEW:
-        return None  # nothing shows who is wrong
-    if n_confusions(votes) > MOST_CONFUSIONS:
-        return None
+    too_few = n_voters < 3 or votes.n_classes < 2 or votes.counts.sum() < FEW
+    if too_few or n_confusions(votes) > MOST_CONFUSIONS:
+        return []
     if votes.n_rows > SAMPLE:
         labelled = None if known is None or known.labelled.sum() > SAMPLE else known.labelled
         rows, counts, _ = sampled(votes.counts, SAMPLE, labelled)
         votes = replace(only_rows(votes, rows), sample_weight=counts, counts=counts)
         proba, known = proba[rows], known and KnownLabels(known.codes[rows], known.pull)
-    codes = None if known is None or not known.labelled.any() else known.codes
-    evidence, answer = _evidence_of_bias(unweighted(votes), codes)
+    evidence, answer = _evidence_of_bias(votes, known)
     ours, theirs = (top_classes(table, votes.counts @ table) for table in (proba, answer))
-    apart = float(votes.counts @ (ours != theirs)) / max(float(votes.counts.sum()), 1e-300)
+    apart = float(votes.counts @ (ours != theirs)) / float(votes.counts.sum())
     if evidence <= 1 or apart < MUCH_APART:
-        return None
-    return Note(
-        "bias",
+        return []
+    text = (
         "The voters look biased, not only unreliable, and one weight each cannot fix that: "
         "Dawid-Skene explains the votes better and answers otherwise for "
         f"{percent(apart)} of the objects. Check some of them, and compare with "
-        f"{arg('method', 'dawid-skene')} or {arg('towards', 'dawid-skene')}.",
+        f"{arg('method', 'dawid-skene')} or {arg('towards', 'dawid-skene')}."
     )
+    return [Note("bias", text)]
 
 
-def _evidence_of_bias(votes: Votes, codes: Array | None) -> tuple[float, Array]:
+def _evidence_of_bias(votes: Votes, known: KnownLabels | None) -> tuple[float, Array]:
     """The evidence for confusion matrices (above 1: they explain more), and their answer."""
-    groups, known = membership(votes), None if codes is None else KnownLabels(codes, np.inf)
+    groups, codes = membership(votes), None
+    if known is not None and known.labelled.any():
+        codes, known = known.codes, KnownLabels(known.codes, np.inf)
     start, _, _ = mean_votes(votes, groups, votes.weights, known)
     matrices, coins = (
         ConfusionModel(votes, groups, codes, one_coin=one_coin, with_clusterings=True).fit(
@@ -217,19 +230,3 @@ def _evidence_of_bias(votes: Votes, codes: Array | None) -> tuple[float, Array]:
     needed = more_numbers * np.log(max(float(votes.counts.sum()), 2.0))
     gain = matrices.likelihoods[-1] - coins.likelihoods[-1]
     return 2 * gain / max(needed, 1e-300), matrices.proba
-
-
-def bias_of(solution: Solution) -> Note | None:
-    """A note if voters look biased, the answer suffers, and the method does not allow for it."""
-    votes = solution.require_votes("bias")
-    if votes.n_classes > FEW or _allows_for_bias(solution):
-        return None
-    return bias_note(votes, solution.known, solution.row_proba)
-
-
-def _allows_for_bias(solution: Solution) -> bool:
-    """Whether the method, or the one it goes towards, learns what each voter confuses."""
-    rule = solution.rule
-    if isinstance(rule, GroupRule) and rule.asked:
-        (rule,) = rule.asked
-    return isinstance(rule, (PanelRule, SubtypeRule)) and not solution.settings.get("one_coin")

@@ -14,7 +14,7 @@ from scipy.special import betainc
 from .._checks import unknown_name
 from .._table import Table
 from .._typing import Array
-from ..algebra.membership import count_classes, entries, membership, normalised, scatter_to_votes
+from ..algebra.membership import count_classes, entries, membership, normalised
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.solution import Solution, Solved, solution_of
@@ -24,18 +24,6 @@ from .labels import HARD, Labels, label_weights, read_labels, taught_labels
 from .metrics import HANDFUL, counted_votes, mutual_information, wilson_interval
 
 CHANCE = 0.0455  # that a fair voter is said to lean: two standard deviations
-
-SKILL_COLUMNS = (
-    "model",
-    "class",
-    "votes",
-    "sensitivity",
-    "low",
-    "high",
-    "specificity",
-    "specificity_low",
-    "specificity_high",
-)
 ABOUT_VOTES = ("coverage", "agreement", "estimated", "leans_to", "bias")
 ABOUT_LABELS = ("labels", "accuracy", "low", "high")
 COLUMNS = ("model", "kind", *ABOUT_VOTES, "weight", *ABOUT_LABELS, "purity", "nmi")
@@ -86,12 +74,10 @@ def voters(outcome: Solved, known: Any = None) -> Table:
     votes = counted_votes(
         outcome.require_votes("voters" if known is None else "voters with known labels")
     )
-    labels = _labels_for_voters(outcome, known)
+    labels = taught_labels(outcome) if known is None else read_labels(outcome, known)
     weights = label_weights(outcome, labels)
-    weight_of = {
-        (model.name, model.kind): float(weight)
-        for model, weight in zip(outcome.models, outcome.weights, strict=True)
-    }
+    models = zip(outcome.models, outcome.weights.tolist(), strict=True)
+    weight_of = {(model.name, model.kind): weight for model, weight in models}
     cast = ballots(votes, outcome.classes)
     columns: dict[str, Sequence[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
     columns["model"] = [model.name for model in votes.models]
@@ -159,71 +145,23 @@ def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | 
     )
 
 
-def skills(outcome: Solved, known: Any = None) -> Table:
-    """How well each voter recognises each class.
+def confusion_of(outcome: Solved, model: str, known: Any = None) -> Table:
+    """The confusion matrix of one base model, by the answer or by known labels.
 
     Parameters
     ----------
     outcome : Consensus
-        The answer. Without known labels, voters are judged by its class probabilities.
+        The answer. Objects count by their class probabilities.
+    model : str
+        The name of the base model.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
-        Labels to judge them by; by default those that the method was given.
-
-    Returns
-    -------
-    Table
-        One row per voter and class: model; class; votes, how many votes it is judged by;
-        sensitivity, the share of the objects of the class that it names so, and specificity, the
-        share of the other objects that it does not name so; with their 95 % intervals. None where
-        there is no such object.
-    """
-    outcome = solution_of(outcome)
-    votes = counted_votes(outcome.require_votes("skills"))
-    labels = _labels_for_voters(outcome, known)
-    weights, proba = label_weights(outcome, labels), outcome.row_proba
-    if weights is not None and weights.any():
-        votes, codes = labelled_rows(votes, labels.codes, weights)
-        proba = np.eye(len(outcome.classes))[codes]
-    cast, n_classes = ballots(votes, outcome.classes), len(outcome.classes)
-    named, of_class = cast.named(n_classes), cast.on_class(proba)
-    hits = cast.named(n_classes, cast.proba_of_class(proba))
-    others = of_class.sum(axis=1, keepdims=True) - of_class
-    rejected = np.maximum(others - (named - hits), 0.0)
-    rows = [
-        (
-            votes.models[m].name,
-            plain(outcome.classes[z]),
-            round(float(cast.totals[m])),
-            *_share(hits[m, z], of_class[m, z]),
-            *_share(rejected[m, z], others[m, z]),
-        )
-        for m in np.flatnonzero(votes.models.is_voter).tolist()
-        for z in range(n_classes)
-    ]
-    return Table.of(SKILL_COLUMNS, rows, f"{HARD}." if weights is None else "")
-
-
-def _share(part: float, whole: float) -> tuple[float | None, float | None, float | None]:
-    """A share with its 95 % interval; None for a share of nothing."""
-    if whole < 0.5:
-        return None, None, None
-    return (float(part / whole), *wilson_interval(part, whole))
-
-
-def _labels_for_voters(outcome: Solution, known: Any) -> Labels:
-    """The labels to judge voters by: by default those the method was given."""
-    return taught_labels(outcome) if known is None else read_labels(outcome, known)
-
-
-def confusion_of(outcome: Solved, model: str) -> Table:
-    """The confusion matrix of one base model, by the answer.
+        Labels to judge it by instead; other objects do not count.
 
     Returns
     -------
     Table
         One row per class: its share of the objects the model voted on, and how often the model
-        gives each of its labels there. Objects count by their class probabilities. A biased
-        annotator has large shares off the diagonal.
+        gives each of its labels there. A biased annotator has large shares off the diagonal.
 
     Examples
     --------
@@ -236,18 +174,23 @@ def confusion_of(outcome: Solved, model: str) -> Table:
         1  0.500   0.500   0.500
     """
     outcome = solution_of(outcome)
-    votes = outcome.require_votes("confusion")
-    names = [model.name for model in votes.models]
+    votes, proba = outcome.require_votes("confusion"), outcome.row_proba
+    if known is not None:
+        labels = read_labels(outcome, known)
+        votes, codes = labelled_rows(votes, labels.codes, label_weights(outcome, labels))
+        proba = np.eye(len(outcome.classes))[codes]
+    names = [each.name for each in votes.models]
     if model not in names:
         raise unknown_name("base model", model, names)
-    m = names.index(model)
-    mass = scatter_to_votes(votes, membership(votes), votes.counts[:, None] * outcome.row_proba)
-    table = mass[votes.models.offsets[m] : votes.models.offsets[m + 1]].T  # classes x answers
+    groups = slice(*votes.models.offsets[names.index(model) :][:2])
+    table = (entries(votes).T @ (votes.counts[:, None] * proba))[groups].T  # classes x answers
     columns: dict[str, Sequence[Any]] = {
         "class": [plain(label) for label in outcome.classes],
         "share": normalised(table.sum(axis=1)).tolist(),
     }
-    for label, shares in zip(votes.models[m].labels, normalised(table).T, strict=True):
+    for label, shares in zip(
+        votes.models[names.index(model)].labels, normalised(table).T, strict=True
+    ):
         columns[f"says {plain(label)}"] = shares.tolist()
     return Table(columns)
 

@@ -26,7 +26,7 @@ from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
 from ..answer.notes import Note
 from ..answer.rule import KnownLabels, Rule
 from ..answer.solution import top_classes
-from ..diagnosis.voter_checks import bias_note
+from ..diagnosis.voter_checks import notes_on_bias
 from ..votes import Votes, hardened, only_rows
 from ..votes.assembly import model_weights
 
@@ -242,5 +242,4 @@ def _doubts(
             f"{arg('method', 'dawid-skene')}."
         )
         doubts.append(Note("weights", text))
-    bias = bias_note(votes, known, proba)
-    return doubts if bias is None else [*doubts, bias]
+    return [*doubts, *notes_on_bias(votes, known, proba)]

@@ -116,7 +116,6 @@ def _fair(subject: Subject) -> Facts | None:
     return {
         "n": round(found.n_labels),
         "answers": answers,
-        "difference": found.difference,
         "judgement": found,
         "confusion": _confusion(subject.names, found.confusion),
     }

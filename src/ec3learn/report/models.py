@@ -8,12 +8,11 @@ import numpy as np
 
 from .._text import isolated
 from .._typing import Array
-from ..answer.solution import Solution
 from ..diagnosis import pairs, voter_checks
 from ..diagnosis.labels import Labels
 from ..diagnosis.metrics import FEW, HANDFUL
-from ..diagnosis.pairs import ALIKE, Pairs, without
-from ..diagnosis.voter_checks import ALWAYS, RULE, WORSE, worst_first
+from ..diagnosis.pairs import ALIKE, Pairs
+from ..diagnosis.voter_checks import RULE, worst_first
 from ..diagnosis.voters import contingency
 from ..votes import Kind
 from ..votes.labels import plain
@@ -35,7 +34,7 @@ def model_facts(subject: Subject) -> Facts | None:
     table = list(worst_first(consensus, labels).rows())
     remarks = {
         row["model"]: f"always says {isolated(row['says'])}"
-        if row["doubt"] == ALWAYS
+        if row["doubt"] == "always says the same"
         else row["doubt"]
         for row in voter_checks(consensus).rows()
     }
@@ -55,11 +54,11 @@ def model_facts(subject: Subject) -> Facts | None:
         "accuracy_by": source,
         "estimated": any(row["estimated"] is not None for row in classifiers),
         "leans": any(row["leans_to"] is not None for row in classifiers),
-        "worse": [row["model"] for row in classifiers if row["remark"] == WORSE],
+        "worse": [row["model"] for row in classifiers if row["remark"] == "worse than chance"],
         "empty": [
             (row["model"], row["remark"])
             for row in classifiers
-            if row["remark"] not in (None, WORSE)
+            if row["remark"] not in (None, "worse than chance")
         ],
         "rule": RULE + left_out,
         "clusterings": [row for row in table if row["kind"] == "clustering"],
@@ -85,14 +84,10 @@ def pair_facts(subject: Subject) -> list[Facts]:
         return []
     kinds: tuple[Kind, ...] = ("classifier", "clustering")
     compared = [(kind, pairs(subject.consensus, kind)) for kind in kinds]
-    return [
-        _compared_facts(subject.consensus, kind, found)
-        for kind, found in compared
-        if len(found.names) > 1
-    ]
+    return [_compared_facts(kind, found) for kind, found in compared if len(found.names) > 1]
 
 
-def _compared_facts(consensus: Solution, kind: str, found: Pairs) -> Facts:
+def _compared_facts(kind: str, found: Pairs) -> Facts:
     names = found.names
     shown = np.sort(largest(np.diag(found.common), MOST_IN_HEAT_MAP))  # those with the most votes
     similarity = found.similarity[np.ix_(shown, shown)]
@@ -116,7 +111,6 @@ def _compared_facts(consensus: Solution, kind: str, found: Pairs) -> Facts:
                 names[b],
                 float(found.similarity[a, b]),
                 round(float(found.common[a, b])),
-                [round(n) for n in without(consensus, names[b])] if kind == "classifier" else None,
             )
             for a, b in closest_first[:MOST_PAIRS]
         ],

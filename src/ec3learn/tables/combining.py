@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from .._checks import InputTypeError, require_bool
 from ..consensus import Consensus
-from ..diagnosis.warnings import bias_notes
+from ..diagnosis.voter_checks import bias_notes
 from ..methods import Method, ReliabilityWarning, method_of
 from ..methods.base import with_class_prior
 from ..votes import Votes
