@@ -354,3 +354,18 @@ def test_voters_with_few_votes_are_learned_from_all_of_them():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("ec3learn.algebra.bayes.SAMPLE", 10**6)
         assert_allclose(sampled, EBCC().solve(votes).proba, rtol=0, atol=1e-12)
+
+
+@pytest.mark.usefixtures("small_samples")
+@pytest.mark.parametrize("n_clusters", [0, 5, 150])
+def test_the_default_learns_from_a_sample_of_very_many_rows(n_clusters, monkeypatch):
+    answers, truth = jury(0, 1000, 8, missing=0)
+    votes = votes_of(answers)
+    if n_clusters:
+        cluster = truth + 3 * np.random.default_rng(0).integers(n_clusters // 3, size=1000)
+        votes = votes.add(clusterings={"k": cluster})
+    sampled = Panel().solve(votes)
+    assert_allclose(sampled.extend(votes).proba, sampled.proba, rtol=0, atol=1e-12)
+    monkeypatch.setattr("ec3learn.algebra.bayes.SAMPLE", 10**6)
+    whole = Panel().solve(votes)
+    assert (sampled.labels() == truth).mean() > (whole.labels() == truth).mean() - 0.03

@@ -74,9 +74,10 @@ class SubtypeModel(ConfusionModel):
         and very many distinct rows, voters with many votes are learned from a sample of the rows.
         """
         n_classes = self.votes.n_classes
-        if self._samples():
-            part, rows = self._sample()
-            learned = part.fit(start[rows], tol, max_iter)
+        labelled = None if self.known is None else self.known >= 0
+        sample = sample_of(self.votes, labelled) if self.subtypes > 1 else None
+        if sample is not None:
+            learned = self._of_sample(*sample).fit(start[sample[1]], tol, max_iter)
             return replace(learned, proba=self._answers(learned.evidence, learned.prior))
         class_votes = (
             np.ones(n_classes)
@@ -130,29 +131,18 @@ class SubtypeModel(ConfusionModel):
             proba[rows] = joint.reshape(self.votes.n_classes, self.subtypes, -1).sum(axis=1).T
         return proba
 
-    def _samples(self) -> bool:
-        """Whether to learn from a sample: where it has enough votes of most voters."""
-        share = SAMPLE / max(self.groups.n_rows, 1)
-        if self.subtypes == 1 or share >= 0.5:
-            return False
-        voters = self.votes.models.is_voter & (self.votes.weights > 0)
-        return float(np.median(votes_per_model(self.votes)[voters])) * share >= ENOUGH
-
-    def _sample(self) -> tuple[SubtypeModel, Array]:
-        """The same model of all labelled and very frequent rows, and of others for the rest."""
-        rows, counts = sample_rows(
-            self.votes.counts, SAMPLE, None if self.known is None else self.known >= 0
-        )
-        some = replace(only_rows(self.votes, rows), counts=counts)
-        known = None if self.known is None else self.known[rows]
+    def _of_sample(self, votes: Votes, rows: Array) -> SubtypeModel:
+        """The same model of some rows."""
         clusterings = bool((self.weight[~self.votes.models.is_voter[self.group_model]] > 0).any())
-        options: dict[str, Any] = {
-            "subtypes": self.subtypes,
-            "pooled": self.pooled,
-            "class_votes": self.class_votes,
-        }
-        model = SubtypeModel(some, membership(some), known, with_clusterings=clusterings, **options)
-        return model, rows
+        return SubtypeModel(
+            votes,
+            membership(votes),
+            None if self.known is None else self.known[rows],
+            with_clusterings=clusterings,
+            subtypes=self.subtypes,
+            pooled=self.pooled,
+            class_votes=self.class_votes,
+        )
 
     # ---- priors ----------------------------------------------------------------------------------
 
@@ -191,6 +181,19 @@ class SubtypeModel(ConfusionModel):
             )
             prior[block] = (ON + OFF) * together / together.sum(axis=0)
         return prior
+
+
+def sample_of(votes: Votes, kept: Array | None = None) -> tuple[Votes, Array] | None:
+    """Rows that are enough to learn voters from: frequent and kept ones, and some for the rest.
+
+    None where rows are few, or most voters have few votes.
+    """
+    share = SAMPLE / max(votes.n_rows, 1)
+    voters = votes.models.is_voter & (votes.weights > 0)
+    if share >= 0.5 or float(np.median(votes_per_model(votes)[voters])) * share < ENOUGH:
+        return None
+    rows, counts = sample_rows(votes.counts, SAMPLE, kept)
+    return replace(only_rows(votes, rows), counts=counts), rows
 
 
 def _diagonal(n_classes: int) -> Array:

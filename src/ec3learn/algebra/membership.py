@@ -90,6 +90,13 @@ class Membership:
         soft = None if self.soft is None else (self.soft[0][rows], self.soft[1])
         return replace(self, entries=_some_rows(self.entries.tocsr(), rows), soft=soft)
 
+    def parts(self) -> Iterator[tuple[slice, Membership]]:
+        """The rows in pieces that fit the cache, with all that rules ask for."""
+        for rows in chunks(self.n_rows):
+            hard = None if self.hard is None else self.hard._part(rows)
+            prior = None if self.prior is None else self.prior.take(rows)
+            yield rows, replace(self._part(rows), hard=hard, prior=prior, columns={})
+
     def scatter(self, values: Array) -> Array:
         """A^m' values: for each group the sum over its rows."""
         sums = np.asarray(self.entries.T @ values)

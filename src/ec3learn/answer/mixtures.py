@@ -7,7 +7,7 @@ the sums.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -163,11 +163,25 @@ class PanelRule(Rule):
 
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> tuple[Array, Array]:
         """The class probabilities of each row, and which rows no member answers."""
-        answers = [rule.answers(groups, known) for rule in self.asked]
-        proba = np.average([answer for answer, _ in answers], axis=0, weights=self.shares)
-        unanswered = np.all([nothing for _, nothing in answers], axis=0)
+        proba = np.empty((groups.n_rows, len(self.fallback)))
+        unanswered = np.empty(groups.n_rows, dtype=bool)
+        for rows, part in groups.parts():
+            answers = [rule.answers(part) for rule in self.asked]
+            proba[rows] = mean_of([answer for answer, _ in answers], self.shares)
+            unanswered[rows] = np.all([nothing for _, nothing in answers], axis=0)
         proba[unanswered] = self.fallback
+        if known is not None:
+            known.overwrite(proba, unanswered)
         return proba, unanswered
+
+
+def mean_of(tables: Sequence[Array], shares: Array | None) -> Array:
+    """The mean of tables, each by its share; None: all alike."""
+    each = np.full(len(tables), 1 / len(tables)) if shares is None else normalised(shares)
+    mean = each[0] * tables[0]
+    for share, table in zip(each[1:], tables[1:], strict=True):
+        mean += share * table
+    return mean
 
 
 @dataclass(frozen=True, eq=False)

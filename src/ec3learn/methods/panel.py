@@ -26,9 +26,10 @@ from sklearn.exceptions import ConvergenceWarning
 from .._checks import InputTypeError, require_choice
 from .._text import listed, some
 from .._typing import Array
+from ..algebra.bayes import sample_of
 from ..algebra.em import MOST_CONFUSIONS, n_confusions
 from ..algebra.membership import membership, normalised
-from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
+from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, mean_of
 from ..answer.notes import Note
 from ..answer.rule import KnownLabels
 from ..diagnosis.correlation import error_correlation, shows_correlation
@@ -53,6 +54,7 @@ from .weights import relative_weights, votes_per_voter
 LEARNED = 0.85  # share of the answers that learn how each voter errs, where voters are many
 UNSEEN = 3.0  # errors that voters share correlate by three times what their votes show of it
 CLASS_OBJECTS = 100  # the mean votes count as so many objects in what is thought of the classes
+MOST_CLUSTERS = 100  # of a clustering that is learned from a sample: each has about 1,000 objects
 TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta of EC3 towards the answer from votes
 
 
@@ -125,14 +127,29 @@ class Panel(Method):
                 member._check()
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        answer = self._from_votes(votes)
-        if self.clusterings == "join" and has_clusterings(votes):
-            answer = _joined(answer, votes)
+        sample = self._sample(votes)
+        answer = self._without_labels(votes if sample is None else sample)
+        if sample is not None and answer.rule is not None:
+            proba, unanswered = answer.rule.answers(membership(votes))
+            answer = replace(answer, proba=proba, unanswered=unanswered)
         if known is not None:
             answer = taught(answer, votes, known)
         if self.class_prior is not None:
             answer = with_class_shares(answer, votes, self.class_prior, known)
         return answer
+
+    def _sample(self, votes: Votes) -> Votes | None:
+        """Rows to learn from where they are very many, and all voters and clusters in enough."""
+        largest = max((model.n_groups for model in votes.models if not model.is_voter), default=0)
+        if not self._is_default() or largest > MOST_CLUSTERS:
+            return None
+        sample = sample_of(votes)
+        return None if sample is None else sample[0]
+
+    def _without_labels(self, votes: Votes) -> Answer:
+        answer = self._from_votes(votes)
+        joins = self.clusterings == "join" and has_clusterings(votes)
+        return _joined(answer, votes) if joins else answer
 
     def _from_votes(self, votes: Votes) -> Answer:
         """The answer without labels; without clusterings far fewer rows may differ."""
@@ -218,7 +235,7 @@ def _mean(
         if not answer.converged:
             warnings.warn(f"{name} stopped before it converged.", ConvergenceWarning, stacklevel=6)
     unanswered = np.logical_and.reduce([answer.unanswered for answer in answers.values()])
-    proba = np.average([answer.proba for answer in answers.values()], axis=0, weights=shares)
+    proba = mean_of([answer.proba for answer in answers.values()], shares)
     fallback = normalised((votes.counts * ~unanswered) @ proba)
     proba[unanswered] = fallback
     rules = [(name, answer.rule) for name, answer in answers.items() if answer.rule is not None]
