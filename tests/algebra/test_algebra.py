@@ -137,14 +137,6 @@ def test_pairs_of_hundreds_of_groups_are_counted(monkeypatch, least):
     assert_allclose(groups.grams([weight]), [matrix.T @ (weight[:, None] * matrix)], atol=1e-10)
 
 
-def test_groups_are_the_same_in_the_order_of_groups(groups, matrix):
-    by_group = groups.by_group()
-    table = np.random.default_rng(0).random((groups.n_groups, 2))
-    assert_allclose(by_group.gather(table), matrix @ table, atol=1e-12)
-    assert_allclose(by_group.scatter(matrix), matrix.T @ matrix, atol=1e-12)
-    assert_allclose(next(by_group.gather_parts(table))[1], matrix @ table, atol=1e-12)
-
-
 def test_a_crowd_has_no_groups_without_votes(crowd):
     groups = membership(crowd)
     assert (groups.scatter(np.ones(crowd.n_rows)) > 0).all()

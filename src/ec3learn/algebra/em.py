@@ -161,10 +161,6 @@ class ConfusionModel:
             proba[rows] = joint.T
         return proba, likelihood
 
-    def _table(self, evidence: Array) -> Array:
-        """The evidence of the groups by their weights, in the order that A^m has them in."""
-        return (self.weight[:, None] * evidence)[self.groups.order]
-
     def _posterior(
         self, evidence: Array, prior: Array
     ) -> Iterator[tuple[slice, Array, Array, Array]]:
@@ -174,7 +170,8 @@ class ConfusionModel:
         the sum of all terms over it.
         """
         n_classes = self.votes.n_classes
-        for rows, sums in self.groups.gather_parts(self._table(evidence)):
+        table = (self.weight[:, None] * evidence)[self.groups.order]
+        for rows, sums in self.groups.gather_parts(table):
             joint = np.ascontiguousarray(sums.T)
             joint += prior[:, None]
             if self.own_evidence is not None:

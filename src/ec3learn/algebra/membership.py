@@ -58,17 +58,15 @@ class Membership:
         """All of A^m as one sparse matrix."""
         if self.soft is None:
             return self.entries
-        return self.entries + _soft_entries(*self.soft)
+        table = self.soft[0] @ self.soft[1]
+        table[table <= 1e-14] = 0.0  # what rounding leaves of a share of 0
+        return sparse.csr_array(self.entries + sparse.csr_array(table))
 
     def only(self, kept: Array) -> Membership:
         """The same rows in some of the groups."""
         soft = None if self.soft is None else (self.soft[0], self.soft[1][:, kept])
         entries = self.entries[:, kept]
         return replace(self, entries=entries, order=self.order[kept], soft=soft, columns={})
-
-    def by_group(self) -> Membership:
-        """The same with its entries group by group: quicker where groups outnumber rows."""
-        return replace(self, entries=self.entries.tocsc())
 
     def gather(self, table: Table) -> Array:
         """A^m table, dense: for each row the sum over its groups."""
@@ -79,16 +77,15 @@ class Membership:
 
     def gather_parts(self, table: Table) -> Iterator[tuple[slice, Array]]:
         """The same, some rows at a time."""
-        by_row = replace(self, entries=self.entries.tocsr())
         for rows in chunks(self.n_rows, CHUNK // 8):
-            yield rows, by_row._part(rows).gather(table)
+            yield rows, self._part(rows).gather(table)
 
     def _part(self, rows: slice) -> Membership:
         """Some of the rows."""
         if rows.stop - rows.start == self.n_rows:
             return self
         soft = None if self.soft is None else (self.soft[0][rows], self.soft[1])
-        return replace(self, entries=_some_rows(self.entries.tocsr(), rows), soft=soft)
+        return replace(self, entries=_some_rows(self.entries, rows), soft=soft)
 
     def parts(self) -> Iterator[tuple[slice, Membership]]:
         """The rows in pieces that fit the cache, with all that rules ask for."""
@@ -160,9 +157,8 @@ def membership_of(
 
 def entries(votes: Votes) -> sparse.csr_array:
     """A^m as one sparse matrix, with all groups of the votes."""
-    soft = _soft(votes)
-    hard = _entries_in_order(votes)
-    return hard if soft is None else sparse.csr_array(hard + _soft_entries(*soft))
+    order = np.arange(votes.models.n_groups)
+    return Membership(_entries_in_order(votes), order, soft=_soft(votes)).matrix
 
 
 def _entries_in_order(votes: Votes) -> sparse.csr_array:
@@ -184,13 +180,6 @@ def _soft(votes: Votes) -> tuple[Array, Array] | None:
     numbers = [model.number for model in soft.models]
     basis[:, np.isin(votes.models.group_model, numbers)] = soft.basis()
     return soft.table, basis
-
-
-def _soft_entries(shares: Array, basis: Array) -> sparse.csr_array:
-    """Soft votes as a sparse matrix, without what rounding leaves of a share of 0."""
-    table = shares @ basis
-    table[table <= 1e-14] = 0.0
-    return sparse.csr_array(table)
 
 
 def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:

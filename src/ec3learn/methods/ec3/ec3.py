@@ -179,7 +179,7 @@ class EC3(Method):
         return 2 * self.known_weight * sum(self._setting())
 
     def _setting(self) -> Setting:
-        return Setting(self.alpha, self.beta, self.gamma, self.delta)
+        return self.alpha, self.beta, self.gamma, self.delta
 
     # ---- one minimisation ------------------------------------------------------------------------
 
@@ -253,18 +253,11 @@ class EC3(Method):
 
 def _of_all_groups(problem: Problem, minimum: Minimum) -> Array:
     """F^g of all groups: where nothing pulls a group, the mean of its members."""
-    group_proba = np.maximum(minimum.group_proba, 0.0)
-    if len(problem.live) < problem.all_groups.n_groups:
-        pulled = group_proba
-        group_proba = np.zeros((problem.all_groups.n_groups, problem.n_classes))
-        group_proba[problem.live] = pulled
-    idle = np.flatnonzero(group_proba @ np.ones(problem.n_classes) < 0.5)
+    group_proba = np.zeros((problem.all_groups.n_groups, problem.n_classes))
+    group_proba[problem.live] = np.maximum(minimum.group_proba, 0.0)
+    idle = np.flatnonzero(~group_proba.any(axis=1))
     if len(idle):
-        counts = problem.counts[:, None]
-        sums = problem.all_groups.only(idle).scatter(
-            np.hstack([counts, counts * minimum.object_proba])
-        )
-        empty = sums[:, :1] <= 0
-        means = sums[:, 1:] / np.where(empty, 1.0, sums[:, :1])
-        group_proba[idle] = np.where(empty, problem.mean_target, means)
+        members = problem.all_groups.only(idle)
+        means = normalised(members.scatter_weighted(problem.counts, minimum.object_proba))
+        group_proba[idle] = np.where(means.any(axis=1, keepdims=True), means, problem.mean_target)
     return group_proba

@@ -17,6 +17,7 @@ table, and c_j = u_j (A' s/rho)_j, the gradient is zero where
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -29,14 +30,7 @@ from ...answer.rule import COMPANIONS, GROUPS, VOTES, GroupRule, KnownLabels, Te
 from ...answer.solution import Answer
 from ...votes import Votes
 
-
-class Setting(NamedTuple):
-    """The weights of the four terms of P."""
-
-    alpha: float
-    beta: float
-    gamma: float
-    delta: float
+Setting = tuple[float, float, float, float]  # alpha, beta, gamma, delta
 
 
 class Coupling(NamedTuple):
@@ -92,7 +86,7 @@ class Problem:
         self.fixed = self.labelled & (known is not None and known.fixed)
         self._find_targets(votes, groups, model_weights)
         self._find_live_groups(groups, model_weights[votes.models.group_model[groups.order]])
-        self._scale(balanced, setting.beta > 0)
+        self._scale(balanced, setting[1] > 0)
         self.pull(setting)
 
     def _find_targets(self, votes: Votes, groups: Membership, model_weights: Array) -> None:
@@ -118,8 +112,6 @@ class Problem:
             live &= reached_groups(groups, self.counts, live, voted, self.labelled)
         self.live, self.all_groups = np.flatnonzero(live), groups
         self.groups = groups if live.all() else groups.only(self.live)
-        if groups.n_groups > groups.n_rows:
-            self.groups = self.groups.by_group()
         self.w, self.sizes, self.voted = weights[live], sizes[live], voted[live]
         self.group_votes = normalised(self.groups.scatter_weighted(cast, self.targets))
         if self.known is not None:
@@ -148,26 +140,24 @@ class Problem:
         self.y = groups.scatter(self.counts * self.d)
 
     def pull(self, setting: Setting) -> None:
-        """Set what depends on the weights of the terms."""
-        self.setting = setting
-        self.anchor = np.where(self.n_votes > 0, 2 * setting.gamma, 0.0)
+        """Set what depends on the weights of the terms.
+
+        Alpha couples rows with F^g and beta with x, if they pull at all.
+        """
+        self.setting = alpha, beta, gamma, delta = setting
+        self.anchor = np.where(self.n_votes > 0, 2 * gamma, 0.0)
         if self.known is not None:
             self.anchor[self.labelled] = 0.0 if self.known.fixed else self.known.pull
-        self.row_total = (setting.alpha + 2 * setting.beta) * (self.inverse_rho > 0) + self.anchor
+        self.row_total = (alpha + 2 * beta) * (self.inverse_rho > 0) + self.anchor
         self.share = np.where(self.fixed, 0.0, inverse(self.row_total))
-        self.group_total = setting.alpha * self.c + 2 * setting.delta * self.voted
-
-    def couplings(self) -> dict[str, Coupling]:
-        """Alpha's coupling with F^g and beta's with x, if they pull at all."""
-        alpha, beta, _, delta = self.setting
-        couplings = {}
+        self.couplings = {}
         if alpha > 0:
-            pull = (2 * delta * self.voted)[:, None] * self.group_votes
-            couplings[GROUPS] = Coupling(self.inverse_rho, alpha * self.u, self.group_total, pull)
+            to_votes = 2 * delta * self.voted
+            pull, total = to_votes[:, None] * self.group_votes, alpha * self.c + to_votes
+            self.couplings[GROUPS] = Coupling(self.inverse_rho, alpha * self.u, total, pull)
         if beta > 0:
             g, pull = 2 * beta * self.w, np.zeros_like(self.group_votes)
-            couplings[COMPANIONS] = Coupling(self.d, g, g, pull)
-        return couplings
+            self.couplings[COMPANIONS] = Coupling(self.d, g, g, pull)
 
     @property
     def unanswered(self) -> Array:
@@ -176,43 +166,33 @@ class Problem:
 
     # ---- each side, given the other --------------------------------------------------------------
 
-    def update_objects(self, group_proba: Array, companions: Array) -> Array:
+    def update_objects(self, unknowns: Mapping[str, Array]) -> Array:
         """F^o given F^g and x: the weighted mean of an object's groups, companions and target."""
-        alpha, beta = self.setting.alpha, self.setting.beta
         proba, n_classes = np.empty_like(self.targets), self.n_classes
-        tables = np.hstack(
-            [alpha * self.u[:, None] * group_proba, 2 * beta * self.w[:, None] * companions]
-        )
-        for rows, sums in self.groups.gather_parts(tables):
+        tables = [one.g[:, None] * unknowns[x] for x, one in self.couplings.items()]
+        for rows, sums in self.groups.gather_parts(np.hstack([self.group_votes[:, :0], *tables])):
             moved = self.anchor[rows, None] * self.targets[rows]
-            moved += self.inverse_rho[rows, None] * sums[:, :n_classes]
-            moved += self.d[rows, None] * sums[:, n_classes:]
+            for k, one in enumerate(self.couplings.values()):
+                moved += one.f[rows, None] * sums[:, k * n_classes : (k + 1) * n_classes]
             proba[rows] = self.share[rows, None] * moved
         proba[self.fixed] = self.targets[self.fixed]
         return proba
 
-    def update_groups(self, proba: Array) -> Array:
-        """F^g given F^o: each group's weighted mean of its members and its target."""
-        alpha, delta = self.setting.alpha, self.setting.delta
-        if alpha == 0:
-            return self.group_votes.copy()
-        members = self.groups.scatter_weighted(self.counts * self.inverse_rho, proba)
-        sums = (alpha * self.u)[:, None] * members
-        sums += (2 * delta * self.voted)[:, None] * self.group_votes
-        return sums / self.group_total[:, None]
+    def update_groups(self, proba: Array) -> dict[str, Array]:
+        """F^g and x given F^o; F^g is each group's weighted mean of its members and its target."""
+        return {
+            x: (
+                one.g[:, None] * self.groups.scatter_weighted(self.counts * one.f, proba) + one.pull
+            )
+            / one.total[:, None]
+            for x, one in self.couplings.items()
+        }
 
-    def minimum(self, proba: Array) -> Minimum:
-        """F^o with the F^g and the x = A' (s d F^o) that follow from it.
-
-        Rows that count for nothing follow from their groups in turn.
-        """
-        companions = self.groups.scatter_weighted(self.counts * self.d, proba)
-        reached = Minimum(proba, self.update_groups(proba), companions)
-        weightless = (self.share > 0) & (self.counts <= 0)
-        if weightless.any():
-            moved = self.update_objects(reached.group_proba, companions)
-            proba[weightless] = moved[weightless]
-        return reached
+    def minimum(self, proba: Array, unknowns: Mapping[str, Array]) -> Minimum:
+        """F^o with F^g and x; what no coupling asks for is Y^g, and 0."""
+        group_proba = unknowns.get(GROUPS, self.group_votes)
+        companions = unknowns.get(COMPANIONS, np.zeros_like(self.group_votes))
+        return Minimum(proba, group_proba, companions)
 
     # ---- P itself, and the answers that follow from F^g and x ------------------------------------
 
@@ -239,9 +219,8 @@ class Problem:
             tension += float((counts * self.anchor[rows] / 2) @ squared_norms(gaps))
         group_proba, tied = minimum.group_proba, delta * self.voted
         norms, gaps = squared_norms(group_proba), group_proba - self.group_votes
-        crossed = self.group_total @ norms - 2 * tied @ np.einsum(
-            "jz,jz->j", group_proba, self.group_votes
-        )
+        total = alpha * self.c + 2 * tied
+        crossed = total @ norms - 2 * tied @ np.einsum("jz,jz->j", group_proba, self.group_votes)
         to_groups = alpha / 2 * (squares + self.c @ norms) - crossed if alpha > 0 else 0.0
         together = self.w @ squared_norms(minimum.companions)
         to_votes = tied @ squared_norms(gaps)

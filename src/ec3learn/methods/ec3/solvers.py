@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -10,16 +11,14 @@ from scipy import linalg
 
 from ..._typing import Array
 from ...algebra.scaling import solve_free_rows
-from ...answer.rule import COMPANIONS, GROUPS
+from ...answer.rule import GROUPS
 from .objective import Minimum, Problem
 
 
 def direct(problem: Problem) -> Minimum:
     """Solve the dense system over groups that is left when F^o is eliminated."""
     solved = _solve_over_groups(problem)
-    group_proba = solved.get(GROUPS, problem.group_votes)
-    companions = solved.get(COMPANIONS, np.zeros_like(problem.group_votes))
-    return Minimum(problem.update_objects(group_proba, companions), group_proba, companions)
+    return problem.minimum(problem.update_objects(solved), solved)
 
 
 def _solve_over_groups(problem: Problem) -> dict[str, Array]:
@@ -33,7 +32,7 @@ def _solve_over_groups(problem: Problem) -> dict[str, Array]:
 
     Rows and columns are divided by sqrt(total): the matrix is the identity less the couplings.
     """
-    couplings, n = problem.couplings(), len(problem.live)
+    couplings, n = problem.couplings, len(problem.live)
     if not couplings or not n:
         return {}
     roots = [np.sqrt(one.total) for one in couplings.values()]
@@ -60,9 +59,16 @@ def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Minimum:
     """Solve the system over rows that is left when F^g and x are eliminated."""
     proba = np.where(problem.fixed[:, None], problem.targets, 0.0)
     n_iter, converged = _solve_over_rows(problem, {}, proba, tol, max_iter)
-    reached = problem.minimum(proba)
-    reached.n_iter, reached.converged = n_iter, converged
-    return reached
+    return replace(_with_groups(problem, proba), n_iter=n_iter, converged=converged)
+
+
+def _with_groups(problem: Problem, proba: Array) -> Minimum:
+    """F^o with the F^g and x that follow; rows that count for nothing follow from these in turn."""
+    unknowns = problem.update_groups(proba)
+    weightless = (problem.share > 0) & (problem.counts <= 0)
+    if weightless.any():
+        proba[weightless] = problem.update_objects(unknowns)[weightless]
+    return problem.minimum(proba, unknowns)
 
 
 def _solve_over_rows(
@@ -76,7 +82,7 @@ def _solve_over_rows(
 
     The last class follows from the others. Rows that count for nothing stay.
     """
-    groups, counts, couplings = problem.groups, problem.counts, problem.couplings()
+    groups, counts, couplings = problem.groups, problem.counts, problem.couplings
     moving = [
         (one.f[:, None], one.g**2 / one.total) for x, one in couplings.items() if x not in held
     ]
@@ -114,13 +120,12 @@ def block_descent(problem: Problem, tol: float, max_iter: int, start: Array) -> 
     proba = np.where(problem.fixed[:, None], problem.targets, start)
     proba[problem.unanswered] = 0.0
     history: list[float] = []
-    here, change = problem.minimum(proba), np.inf
+    here, change = _with_groups(problem, proba), np.inf
     while change > tol and len(history) < max_iter:
         history.append(float(problem.terms(here).sum()))
         moved = here.object_proba.copy()
         _solve_over_rows(problem, {GROUPS: here.group_proba}, moved, 1e-12, max_iter=1000)
         squares = ((moved - here.object_proba) ** 2).sum(axis=1)
         change = float(np.sqrt(problem.counts @ squares))
-        here = problem.minimum(moved)
-    here.n_iter, here.history, here.converged = len(history), history, change <= tol
-    return here
+        here = _with_groups(problem, moved)
+    return replace(here, n_iter=len(history), history=history, converged=change <= tol)
