@@ -318,16 +318,6 @@ def test_scores_are_answered_as_by_the_library(scores, run, ending):
     )
 
 
-def test_known_labels_may_tell_the_direction_of_a_scale(scores, run):
-    table = pl.read_csv("scores.csv").with_columns(
-        gold=pl.Series([*TOXIC[:4], None, None, None, None])
-    )
-    table.with_columns(ann=9 - pl.col("ann")).write_csv("turned.csv")
-    words = [*GRADED, "--direction", "learn", "--known", "gold", "--out", "out.csv"]
-    assert run("combine", "turned.csv", *words)[0] == DONE
-    assert column("out.csv") == TOXIC
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -351,10 +341,7 @@ def test_known_labels_may_tell_the_direction_of_a_scale(scores, run):
             "--scale 0-9 --unordered 9",
             "values must name at least two answers, from low to high, and none twice, got ",
         ),
-        (
-            "--scale 0-9 --unordered unsure --direction learn",
-            "known must tell which end of the scale of 'cy' means ",
-        ),
+        ("--scale 0-9 --direction learn", "Unknown direction 'learn'. Choose from: up, down."),
         ("--repeats most", "Unknown repeats 'most'. Choose from: mean, last, first, error."),
     ],
 )

@@ -327,27 +327,5 @@ def test_a_consensus_without_objects_estimates_nothing(tmp_path):
         Consensus.load(tmp_path / "votes.ec3").estimate(1, {0: 1})
 
 
-def test_labels_tell_which_end_of_a_scale_means_what():
-    truth = np.random.default_rng(0).integers(2, size=100)
-    scores = {
-        "up": 2 + 2 * truth,
-        "down": 4 - 2 * truth,
-        "both": np.where(np.arange(100) % 7, 2 + 2 * truth, 3),
-    }
-    known = {i: "fp"[truth[i]] for i in range(60)}
-    asked, given = (
-        Votes.from_labels(
-            {name: scores[name] if up else 6 - scores[name] for name, up in sides.items()},
-            classes=["f", "p"],
-            scale=s,
-        )
-        for sides, s in (
-            ({"up": True, "down": True, "both": True}, Scale(range(1, 6), direction="learn")),
-            ({"up": True, "down": False, "both": True}, range(1, 6)),
-        )
-    )
-    assert error_correlation(asked, known) == pytest.approx(error_correlation(given, known))
-
-
 def names_of(votes):
     return [model.name for model in votes.models]

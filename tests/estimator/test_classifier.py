@@ -297,9 +297,7 @@ def test_a_forest_votes_out_of_bag_instead_of_in_folds(monkeypatch):
     )
     model = made(classifiers=[("forest", forest)], clusterers=[], consensus="soft-vote").fit(X, y)
     assert n_fits == [300]
-    said = model.consensus_.solution.votes.stores.soft.shares_of(
-        model.consensus_.solution.votes.stores.soft.models[0]
-    )
+    said = model.consensus_.solution.votes.stores.soft[0]
     assert_allclose(said, model.estimators_["forest"][0].oob_decision_function_)
     assert (
         np.mean(said.argmax(axis=1) == y)
@@ -320,11 +318,7 @@ def test_with_few_labels_a_forest_votes_in_folds(monkeypatch):
     model = made(classifiers=[("forest", forest)], clusterers=[], consensus="soft-vote").fit(X, y)
     assert len(n_fits) == 6
     assert sorted(n_fits)[4] < sorted(n_fits)[5] == 16
-    assert np.isfinite(
-        model.consensus_.solution.votes.stores.soft.shares_of(
-            model.consensus_.solution.votes.stores.soft.models[0]
-        )
-    ).all()
+    assert np.isfinite(model.consensus_.solution.votes.stores.soft[0]).all()
 
 
 def test_a_forest_behind_the_users_own_steps_votes_in_folds():
@@ -479,7 +473,7 @@ def test_any_method_can_be_asked_for(iris):
 def test_hard_votes_are_votes_for_one_class(iris):
     X, _, y, _ = iris
     model = made(voting="hard", classifiers=[*pool(), ("svm", LinearSVC())]).fit(X, y)
-    assert model.consensus_.solution.votes.stores.soft is None
+    assert not model.consensus_.solution.votes.stores.soft
 
 
 @pytest.mark.parametrize("voting", ["soft", "hard"])

@@ -1,6 +1,5 @@
 """Dawid-Skene with a prior, EBCC and BWA on votes alone."""
 
-import re
 
 import numpy as np
 import pytest
@@ -254,20 +253,6 @@ def test_grades_taken_as_class_votes_keep_known_labels_and_are_extended(method):
     assert_allclose(
         method.solve(votes).extend(votes).proba, method.solve(votes).proba, rtol=0, atol=1e-9
     )
-
-
-def test_a_direction_to_be_learned_is_refused_for_new_objects():
-    votes = Votes.from_labels(
-        {"j": [0, 9, 1, 8]}, classes=[0, 1], scale=Scale(range(10), direction="learn")
-    )
-    consensus = SoftVote().solve(votes, known={0: 1, 1: 0})
-    assert consensus.labels().tolist() == [1, 0, 1, 0]
-    wanted = (
-        "scale must say which end of the scale of 'j' means which class, got direction='learn', which needs known labels. "
-        "Pass a scale with direction='up' or direction='down'."
-    )
-    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
-        consensus.extend(votes)
 
 
 @pytest.mark.parametrize("long", [False, True])

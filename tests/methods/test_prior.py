@@ -248,9 +248,12 @@ def test_a_dataframe_is_matched_by_the_names_of_its_columns_and_a_dict_by_object
         ([[0.5, 0.5]], "prior must have one row for each of the 3 objects, got 1 row."),
         (
             [[1.0], [1.0], [1.0]],
-            "prior must have one column for each of the 2 classes, got shape (3, 1).",
+            "prior must have one row per object and one column per class, got 1 column of 'prior' for [0, 1].",
         ),
-        ([0.1, 0.2, 0.3], "prior must have one column for each of the 2 classes, got shape (3,)."),
+        (
+            [0.1, 0.2, 0.3],
+            "prior must have one row per object and one column per class, got shape (3,) of 'prior' for [0, 1].",
+        ),
         (
             [[0.5, 0.6], [1, 0], [0, 1]],
             "prior must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row 0. "

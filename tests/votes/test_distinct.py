@@ -15,9 +15,9 @@ def columns_of(table):
 
 def rebuilt(table):
     """The table put together again from its distinct rows, and how many objects each row has."""
-    codes, index, counts = distinct_rows(columns_of(table))
+    objects, index, counts = distinct_rows(columns_of(table))
     assert_array_equal(np.bincount(index, minlength=len(counts)), counts)
-    rows = np.stack([code.astype(np.int64) for code in codes], axis=1)
+    rows = np.asarray(table)[objects].astype(np.int64)
     assert len(np.unique(rows, axis=0)) == len(rows)
     return rows[index]
 

@@ -6,29 +6,30 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ec3learn import EC3, Consensus, MajorityVote, Scale, SoftVote, Votes
-from ec3learn.votes import as_class_votes, oriented, votes_per_model
+from ec3learn import EC3, Consensus, Scale, SoftVote, Votes
+from ec3learn.votes import as_class_votes, votes_per_model
 from ec3learn.votes.scale import class_shares
 
 FINE_TOXIC = ["fine", "toxic"]
 
 
 def test_a_score_of_0_to_9_is_a_vote_for_the_nearer_end():
-    shares = class_shares(Scale(range(10)).positions, 2)
+    shares = class_shares(Scale(range(10)).grader("j").positions, 2)
     assert_array_equal(shares.argmax(axis=1), [0] * 5 + [1] * 5)
     assert_array_equal(shares.max(axis=1), np.ones(10))
 
 
 def test_the_middle_of_an_odd_scale_is_half_a_vote_for_either_side():
     assert_array_equal(
-        class_shares(Scale([1, 2, 3, 4, 5]).positions, 2),
+        class_shares(Scale([1, 2, 3, 4, 5]).grader("j").positions, 2),
         [[1, 0], [1, 0], [0.5, 0.5], [0, 1], [0, 1]],
     )
 
 
 def test_three_classes_divide_a_scale_evenly():
     assert_array_equal(
-        class_shares(Scale([1, 2, 3, 4, 5]).positions, 3).argmax(axis=1), [0, 0, 1, 2, 2]
+        class_shares(Scale([1, 2, 3, 4, 5]).grader("j").positions, 3).argmax(axis=1),
+        [0, 0, 1, 2, 2],
     )
 
 
@@ -57,36 +58,6 @@ def test_voters_may_have_different_scales_or_none():
         ["toxic", half, "toxic"],
         [None, {"fine": 0.0, "toxic": 1.0}, "fine"],
     ]
-
-
-def test_the_direction_is_learned_from_known_labels_for_each_voter_alone():
-    said = {"up": [0, 1, 8, 9, 7], "down": [9, 8, 1, 0, 2]}
-    votes = Votes.from_labels(said, classes=FINE_TOXIC, scale=Scale(range(10), direction="learn"))
-    consensus = MajorityVote().solve(votes, known={0: "fine", 2: "toxic"})
-    assert_array_equal(consensus.labels(), ["fine", "fine", "toxic", "toxic", "toxic"])
-
-
-def test_the_direction_is_learned_of_a_voter_who_uses_one_end_and_saw_one_class_more_often():
-    said = {"j": [*[3] * 8, 0, 0, *[None] * 6, 4], "other": [*["toxic"] * 8, *["fine"] * 8, None]}
-    votes = Votes.from_labels(
-        said, classes=FINE_TOXIC, scale={"j": Scale(range(10), direction="learn")}
-    )
-    consensus = SoftVote().solve(votes, known=dict(enumerate(said["other"][:16])))
-    assert consensus.solution.votes.said(16) == [
-        "fine",
-        None,
-    ]  # 4 is below the middle, and the high end means toxic
-
-
-def test_without_labels_that_tell_the_direction_a_method_asks_for_them():
-    votes = Votes.from_labels(
-        {"j": [0, 9]}, classes=FINE_TOXIC, scale=Scale(range(10), direction="learn")
-    )
-    message = (
-        "known must tell which end of the scale of 'j' means which class, got no labels that do."
-    )
-    with pytest.raises(ValueError, match=re.escape(message)):
-        MajorityVote().solve(votes)
 
 
 def test_wide_and_long_tables_of_scores_are_the_same_votes():
@@ -155,19 +126,19 @@ def test_a_score_out_of_range_is_refused_or_missing():
         ),
         (
             lambda: Scale([1, 2, 1]),
-            "values must name at least two answers, from low to high, and none twice, got [1, 2, 1].",
+            "values must be a list of different labels: all ints, all bools or all strings, got [1, 2, 1].",
         ),
         (
             lambda: Scale("123"),
-            "values must be a sequence of labels (ints, bools or strings), got '123'.",
+            "values must be a list of different labels: all ints, all bools or all strings, got '123'.",
         ),
         (
             lambda: Scale([0.5, 1.0]),
-            "values must be a sequence of labels (ints, bools or strings), got [0.5, 1.0].",
+            "values must be a list of different labels: all ints, all bools or all strings, got [0.5, 1.0].",
         ),
         (
             lambda: Scale([1, 2], direction="sideways"),
-            "Unknown direction 'sideways'. Choose from: up, down, learn.",
+            "Unknown direction 'sideways'. Choose from: up, down.",
         ),
         (
             lambda: Votes.from_labels({"j": [1, 2]}, scale=[1, 2]),
@@ -187,15 +158,6 @@ def test_a_score_out_of_range_is_refused_or_missing():
 def test_scales_that_make_no_sense_are_refused(make, message):
     with pytest.raises((ValueError, TypeError), match=f"^{re.escape(message)}$"):
         make()
-
-
-def test_a_scale_with_a_direction_keeps_it_whatever_labels_say():
-    scores = [0, 1, 8, 9]
-    scales = {"sure": Scale(range(10)), "learns": Scale(range(10), direction="learn")}
-    votes = Votes.from_labels(dict.fromkeys(scales, scores), classes=FINE_TOXIC, scale=scales)
-    turned = oriented(votes, np.array([1, 1, 0, 0]))  # labels by which both scales run down
-    assert_array_equal(turned.models[0].positions, votes.models[0].positions)
-    assert_array_equal(turned.models[1].positions, 1 - votes.models[1].positions)
 
 
 def test_shares_on_answers_outside_the_order_are_no_vote():

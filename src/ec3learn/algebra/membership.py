@@ -2,7 +2,7 @@
 
 A^c = A^m A^m', which says how many groups two objects share, is never formed: a product with it is
 two products with A^m. Tables of soft votes stay dense: they are shares x basis, where the basis
-derives the shares of each model's largest group from those of its other groups.
+says which group each column is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..kernels import compiled
-from ..votes import Prior, Votes, group_meaning
+from ..votes import Prior, Votes, group_meaning, soft_shares
 from ..votes.layout import entries_of_columns
 
 CHUNK = 1 << 16  # rows handled at a time
@@ -141,7 +141,7 @@ def membership(votes: Votes) -> Membership:
         ends = list(pairwise(votes.models.offsets.tolist()))
         columns = {ends[m]: codes for m, codes in sorted(votes.stores.hard.items())}
         return Membership(matrix, order, None, votes.prior, _soft(votes), columns)
-    if votes.stores.soft is not None:
+    if votes.stores.soft:
         return Membership(matrix, order, None, votes.prior, _soft(votes))
     return membership_of(matrix, prior=votes.prior)
 
@@ -172,14 +172,13 @@ def _entries_in_order(votes: Votes) -> sparse.csr_array:
 
 
 def _soft(votes: Votes) -> tuple[Array, Array] | None:
-    """The table of soft votes and its basis."""
-    soft = votes.stores.soft
-    if soft is None:
+    """The shares of soft votes side by side, and which group each column is, as a matrix."""
+    if not votes.stores.soft:
         return None
-    basis = np.zeros((soft.table.shape[1], votes.models.n_groups))
-    numbers = [model.number for model in soft.models]
-    basis[:, np.isin(votes.models.group_model, numbers)] = soft.basis()
-    return soft.table, basis
+    shares, groups = soft_shares(votes)
+    basis = np.zeros((len(groups), votes.models.n_groups))
+    basis[np.arange(len(groups)), groups] = 1
+    return shares, basis
 
 
 def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:

@@ -81,14 +81,6 @@ def readable_votes(outcome: Solution, votes: Votes) -> Votes:
     """New votes as the old ones were solved: answers on a scale may have become class votes."""
     if any(model.kind == "grader" for model in outcome.models):
         return votes
-    for model in votes.models:
-        if not model.oriented:
-            raise InputError(
-                "scale",
-                f"must say which end of the scale of {model.name!r} means which class",
-                came=f"{arg('direction', 'learn')}, which needs known labels",
-                remedy=f"Pass a scale with {arg('direction', 'up')} or {arg('direction', 'down')}.",
-            )
     return as_class_votes(votes)
 
 

@@ -149,7 +149,7 @@ def table_notes(votes: Votes) -> list[Note]:
         text = "There is only one voter, so nothing tells where it is wrong."
         columns = f"{arg('objects')} and {arg('voters')}"
         remedy = f"If the table has one row per vote, name its columns of {columns}."
-        wide = len(votes.models) == 1 and votes.stores.sparse is None and votes.stores.soft is None
+        wide = len(votes.models) == 1 and votes.stores.sparse is None and not votes.stores.soft
         kind: NoteKind = "long table" if wide and votes.n_objects >= LONG else "one voter"
         notes.append(Note(kind, f"{text} {remedy}" if wide else text))
     return notes

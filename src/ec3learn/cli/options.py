@@ -135,8 +135,7 @@ naming = group(
         "--direction",
         metavar="NAME",
         default="up",
-        help="The end of a scale that means the last of --classes: up (high), down (low), or "
-        "learn, from --known.",
+        help="The end of a scale that means the last of --classes: up (high) or down (low).",
     ),
     columns(
         "--missing",

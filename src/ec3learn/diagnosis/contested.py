@@ -105,8 +105,8 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
     Parameters
     ----------
     outcome : Consensus
-        The answer so far. Pass the new labels as `known`, or add the new votes with
-        `Votes.add_votes`, and solve again.
+        The answer so far. Pass the new labels as `known`, or solve all votes with the new
+        ones among them.
     n : int
         How many objects.
     goal : "label", "vote" or "share"

@@ -30,7 +30,7 @@ from ..algebra.membership import (
     votes_cast,
 )
 from ..answer.rule import mean_votes
-from ..votes import Votes, hardened, only_rows, oriented, unweighted, votes_per_model
+from ..votes import Votes, hardened, only_rows, unweighted, votes_per_model
 from ..votes.layout import Stores, entries_of_votes
 from .labels import labels_of
 from .metrics import LEAST_LABELS, counted_votes, require_votes, votes_per_row
@@ -105,7 +105,7 @@ def _by_labels(votes: Votes, known: Any) -> float:
         remedy = f"Leave {arg('known')} out to measure without labels."
         must = f"must have at least {LEAST_LABELS} labels"
         raise InputError("known", must, got=n_labels, remedy=remedy)
-    labelled, row_codes = labelled_rows(oriented(counted_votes(votes), codes), codes)
+    labelled, row_codes = labelled_rows(counted_votes(votes), codes)
     answer = np.eye(votes.n_classes)[row_codes]
     return _excess(*votes_cast(hardened(labelled)), labelled.counts, answer)
 

@@ -11,10 +11,10 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from .._typing import Array
-from ..algebra.membership import normalised
+from ..algebra.membership import entries, normalised
 from ..answer.extension import matching_labels
 from ..answer.solution import Solved, solution_of
-from ..votes import Kind, Votes, entries_of, only_rows, votes_per_model
+from ..votes import Kind, Votes, only_rows, votes_per_model
 from .metrics import (
     FEW,
     HANDFUL,
@@ -107,11 +107,10 @@ def _votes_by(votes: Votes, models: Sequence[int]) -> Array:
     A soft vote counts for its most probable class or cluster.
     """
     answers = np.full((len(models), votes.n_rows), -1, dtype=np.int32)
-    owner, rows, groups, shares = entries_of(votes, np.array(models, dtype=np.int64))
-    numbers = groups - votes.models.offsets[votes.models.group_model[groups]]
-    # Of several entries for one place the last counts: the largest, on a tie the first.
-    order = np.lexsort((-groups, shares))
-    answers[owner[order], rows[order]] = numbers[order]
+    by_group, offsets = entries(votes).tocsc(), votes.models.offsets
+    for place, m in enumerate(models):
+        shares = by_group[:, offsets[m] : offsets[m + 1]].toarray()
+        answers[place] = np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
     return answers
 
 

@@ -29,7 +29,6 @@ from ..votes import (
     as_class_votes,
     objects_per_row,
     only_rows,
-    oriented,
     split_by,
     unweighted,
     votes_per_model,
@@ -166,7 +165,6 @@ class Method(BaseEstimator):  # type: ignore[misc]
         n_graders = sum(model.kind == "grader" for model in votes.models)
         if not n_graders:
             return votes, notes
-        votes = votes if codes is None else oriented(votes, codes)
         if not self.reads_grades:
             text = (
                 f"{count(n_graders, 'voter')} answered on a scale, and each answer was taken as a "

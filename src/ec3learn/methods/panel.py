@@ -306,11 +306,11 @@ def _agreement_vote(votes: Votes) -> Answer:
 
 def are_mostly_soft(votes: Votes) -> bool:
     """Whether at least half of the votes are probabilities; votes repeated by a voter are few."""
-    if votes.stores.soft is None:
+    if not votes.stores.soft:
         return False
     n_soft = 0.0
-    for model in votes.stores.soft.models:
-        if votes.models.is_classifier[model.number] and votes.weights[model.number] > 0:
-            largest = votes.stores.soft.shares_of(model).max(axis=1)
+    for m, shares in votes.stores.soft.items():
+        if votes.models.is_classifier[m] and votes.weights[m] > 0:
+            largest = shares.max(axis=1)
             n_soft += float(votes.counts @ ((largest > 0) & (largest < 1 - 1e-9)))
     return 2 * n_soft >= float(votes_per_voter(votes)[votes.weights > 0].sum()) * (1 - 1e-9) > 0

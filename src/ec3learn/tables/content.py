@@ -159,8 +159,8 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
 
 def _order_of(votes: Votes) -> Array:
     """An order of distinct rows in which sums have the same last digits on every engine."""
-    soft = () if votes.stores.soft is None else votes.stores.soft.tables().values()
-    keys = [*votes.stores.hard.values(), *(column for table in soft for column in table.T)]
+    soft = (column for table in votes.stores.soft.values() for column in table.T)
+    keys = [*votes.stores.hard.values(), *soft]
     return np.lexsort(keys if votes.index is None else [votes.index])
 
 

@@ -13,15 +13,15 @@ from .derived import (
 from .models import BaseModel, Kind, Models, voter_noun
 from .prior import Prior, Trust
 from .queries import (
-    entries_of,
     has_clusterings,
     has_graders,
     n_alike,
     objects_per_row,
+    soft_shares,
     votes_on,
     votes_per_model,
 )
-from .scale import Scale, as_class_votes, group_ballot, group_meaning, oriented
+from .scale import Scale, as_class_votes, group_ballot, group_meaning
 from .votes import Votes
 
 __all__ = [
@@ -33,7 +33,6 @@ __all__ = [
     "Trust",
     "Votes",
     "as_class_votes",
-    "entries_of",
     "group_ballot",
     "group_meaning",
     "hardened",
@@ -44,7 +43,7 @@ __all__ = [
     "non_negative",
     "objects_per_row",
     "only_rows",
-    "oriented",
+    "soft_shares",
     "split_by",
     "spread_over",
     "unweighted",

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy import sparse
 
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg
 from .._typing import Array
 from .derived import ones
 from .distinct import distinct_rows
-from .encoding import classes_of, cluster_codes, name_codes, require_width, vote_codes
-from .labels import Missing, labels_for_missing, plain
-from .layout import SoftShares, Stores, entries_of_votes, vote_numbers, whole_votes
+from .encoding import classes_of, label_codes, name_codes, require_width, vote_codes
+from .labels import labels_for_missing, plain
+from .layout import Stores, entries_of_votes, whole_votes
 from .models import BaseModel, Models
 from .reading import Column, encode, require_same_objects, single_column
 from .scale import Scale, scales_of
@@ -25,6 +23,7 @@ from .shares import checked_shares
 
 SPARSE_FROM = 0.75  # share of missing votes from which many classifiers are kept as sparse entries
 SPARSE_MODELS = 16  # how many are many
+NOISE = {("int", -1)}  # objects outside all clusters, as DBSCAN writes them
 Repeats = Literal["mean", "last", "first", "error"]
 REPEATS = get_args(Repeats)
 
@@ -44,60 +43,69 @@ def fields_of_columns(
     """Check and encode columns of votes and of clusters, one per base model; 2-D ones are soft."""
     absent, scales = labels_for_missing(missing), scales_of(scale, list(columns))
     require_unique_names([*columns, *clusterings])
-    require_same_objects({**columns, **clusterings}, argument)
-    both = {name: (raw, argument) for name, raw in columns.items()}
-    both |= {name: (raw, "clusterings") for name, raw in clusterings.items()}
-    soft = {name: raw for name, (raw, _) in both.items() if raw.ndim > 1}
-    columns_read = {
-        name: encode(name, raw, where, name in scales)
-        for name, (raw, where) in both.items()
-        if name not in soft
+    tables = {**columns, **clusterings}
+    require_same_objects(tables, argument)
+    where = dict.fromkeys(columns, argument) | dict.fromkeys(clusterings, "clusterings")
+    absences = {name: absent | NOISE if name in clusterings else absent for name in tables}
+    read = {
+        name: encode(name, table, where[name], name in scales, absences[name])
+        for name, table in tables.items()
+        if table.ndim == 1
     }
-    distinct, rows = columns_read, {}
-    packed = None if soft else distinct_rows([(c.codes, c.n_codes) for c in distinct.values()])
-    if packed is not None:
-        rows = {"index": packed[1], "counts": packed[2].astype(np.float64)}
-        distinct = {
-            name: replace(column, codes=codes)
-            for (name, column), codes in zip(columns_read.items(), packed[0], strict=True)
-        }
+    rows, distinct = _distinct(read) if len(read) == len(tables) else ({}, read)
     named = [name for name in columns if name not in scales]
-    voted = [distinct[name] for name in named if name not in soft]
-    tables = {name: soft[name] for name in named if name in soft}
     _require_ends(classes, bool(named), scales)
-    class_names = classes_of(voted, tables, classes, absent, argument, clean)
+    voted = [distinct[name] for name in named if name in read]
+    soft = {name: tables[name] for name in named if name not in read}
+    class_names = classes_of(voted, soft, classes, argument, clean)
 
-    models = []
+    models: list[BaseModel] = []
     hard: dict[int, Array] = {}
     shares: dict[int, Array] = {}
-    for m, (name, (raw, where)) in enumerate(both.items()):
-        labels = np.arange(raw.shape[1] if name in soft else 0)
-        if name in soft:
-            shares[m] = checked_shares(raw, where, name)
+    for m, (name, table) in enumerate(tables.items()):
+        labels = np.arange(table.shape[-1])
+        if name not in read:
+            if name in scales:
+                require_width(name, table, scales[name].labels, argument)
+            checked = checked_shares(table, where[name], name)
+            shares[m] = np.asfortranarray(np.nan_to_num(checked))
         elif name in clusterings:
-            hard[m], labels = cluster_codes(distinct[name], absent)
+            hard[m], labels = label_codes(distinct[name])
         else:
-            read, scaled = (distinct[name], columns_read[name]), scales.get(name)
-            hard[m] = vote_codes(*read, class_names, scaled, absent, argument, clean)
-        if name in soft and name in scales:
-            require_width(name, raw, scales[name].labels, argument)
-        is_cluster = name in clusterings
-        voter = None if is_cluster else _voter(name, scales, class_names)
-        models.append(voter or BaseModel(name, "clustering", labels))
-    n_objects = len(next(iter(both.values()))[0])
-    fields = _fields(class_names, models, n_objects, Stores(hard, SoftShares.of(shares))) | rows
+            column = distinct[name], read[name]
+            hard[m] = vote_codes(*column, class_names, scales.get(name), argument, clean)
+        cluster = BaseModel(name, "clustering", labels) if name in clusterings else None
+        models.append(cluster or _voter(name, scales, class_names))
+    fields = _fields(class_names, models, len(table), Stores(hard, shares)) | rows
     return fields | {"stores": _with_crowd(**fields)}
+
+
+def _distinct(columns: Mapping[str, Column]) -> tuple[dict[str, Array], Mapping[str, Column]]:
+    """The row of each object and how often each occurs, and the columns of distinct rows."""
+    packed = distinct_rows([(column.codes, column.n_codes) for column in columns.values()])
+    if packed is None:
+        return {}, columns
+    objects, index, counts = packed
+    distinct = {name: column.take(objects) for name, column in columns.items()}
+    return {"index": index, "counts": counts.astype(np.float64)}, distinct
 
 
 def _with_crowd(models: Models, counts: Array, stores: Stores, **fields: Any) -> Stores:
     """The stores with many classifiers that hardly vote kept as sparse entries."""
-    crowd = [m for m in stores.hard if models[m].kind == "classifier"]
+    sizes = [model.n_groups for model in models]
+    crowd = {m: codes for m, codes in stores.hard.items() if models[m].kind == "classifier"}
     if len(crowd) < SPARSE_MODELS:
         return stores
-    n_votes = sum(counts @ (stores.hard[m] < models[m].n_groups) for m in crowd)
+    rows = [np.flatnonzero(codes < sizes[m]) for m, codes in crowd.items()]
+    n_votes = sum(counts[voted].sum() for voted in rows)
     if n_votes > (1 - SPARSE_FROM) * len(crowd) * fields["n_objects"]:
         return stores
-    return stores.with_entries_of(crowd, models)
+    cast = zip(crowd.items(), rows, strict=True)
+    groups = [models.offsets[m] + codes[voted] for (m, codes), voted in cast]
+    shape = (len(counts), models.n_groups)
+    entries = entries_of_votes(np.concatenate(rows), np.concatenate(groups), shape)
+    others = {m: codes for m, codes in stores.hard.items() if m not in crowd}
+    return Stores(others, sparse=entries)
 
 
 def _voter(name: str, scales: Mapping[str, Scale], class_names: Array) -> BaseModel:
@@ -120,7 +128,7 @@ def _fields(
     }
 
 
-def _require_ends(classes: Any, is_named: Any, scales: Mapping[str, Scale]) -> None:
+def _require_ends(classes: Any, is_named: bool, scales: Mapping[str, Scale]) -> None:
     if scales and classes is None and not is_named:
         raise InputError(
             "classes",
@@ -162,40 +170,33 @@ def fields_of_long(
         three = f"{arg('objects')}, {arg('voters')} and {arg('labels')}"
         came = "{}, {} and {}".format(*lengths)
         raise InputError("objects", phrase=f"{three} must have the same length, got {came}")
-    absent = labels_for_missing(missing)
     object_codes, ids = _ordered_objects(single_column(objects, "objects"), object_ids)
     voter_codes, voter_labels = name_codes(single_column(voters, "voters"), "voters")
-    column = single_column(labels, "labels", mixed=scale is not None)
     names = [str(name) for name in voter_labels]
-    scales = scales_of(scale, names)
-    class_names, codes = _ballots(column, voter_codes, names, scales, classes, absent, clean)
+    absent, scales = labels_for_missing(missing), scales_of(scale, names)
+    column = single_column(labels, "labels", mixed=scale is not None, missing=absent)
+    class_names, codes = _ballots(column, voter_codes, names, scales, classes, clean)
     models = Models(_voter(name, scales, class_names) for name in names)
-    n_groups = np.diff(models.offsets)
-    voted = np.flatnonzero(codes < n_groups[voter_codes])
-    object_codes, voter_codes, codes = object_codes[voted], voter_codes[voted], codes[voted]
+    voted = np.flatnonzero(codes < np.diff(models.offsets)[voter_codes])
+    object_codes, voter_codes = object_codes[voted], voter_codes[voted]
+    groups = models.offsets[voter_codes] + codes[voted]
     kept = _first_or_last(object_codes * len(names) + voter_codes, repeats)
-    groups = models.offsets[voter_codes] + codes
     shape = (len(ids), models.n_groups)
-    entries = entries_of_votes(object_codes[kept], groups[kept], shape)
-    n_votes = len(np.unique(vote_numbers(entries, models)))
-    n_repeated = len(voted) - n_votes
+    entries = whole_votes(entries_of_votes(object_codes[kept], groups[kept], shape), models)
+    n_repeated = len(voted) - round(entries.sum())
     if n_repeated and repeats == "error":
-        _, first = np.unique(object_codes * len(names) + voter_codes, return_index=True)
-        again = np.setdiff1d(np.arange(len(voted)), first)[0]
-        raise repeated_error(n_repeated, names[voter_codes[again]], ids[object_codes[again]])
-    stores = Stores(sparse=whole_votes(entries, models), n_repeated=n_repeated)
+        once = _first_or_last(object_codes * len(names) + voter_codes, "first")
+        again = np.setdiff1d(np.arange(len(voted)), once)[0]
+        voter, item = names[voter_codes[again]], plain(ids[object_codes[again]])
+        others = ", ".join(str(arg("repeats", choice)) for choice in ("mean", "last"))
+        raise InputError(
+            "voters",
+            "must have one vote per object",
+            came=f"{n_repeated} more, the first by {voter!r} on {item!r}",
+            remedy=f"Pass {others} or {arg('repeats', 'first')} to allow them.",
+        )
+    stores = Stores(sparse=entries, n_repeated=n_repeated)
     return _fields(class_names, models, len(ids), stores) | {"object_ids": ids}
-
-
-def repeated_error(n_repeated: int, voter: str, item: Any) -> InputError:
-    """The error for voters who vote on an object again."""
-    others = ", ".join(str(arg("repeats", choice)) for choice in ("mean", "last"))
-    return InputError(
-        "voters",
-        "must have one vote per object",
-        came=f"{n_repeated} more, the first by {voter!r} on {plain(item)!r}",
-        remedy=f"Pass {others} or {arg('repeats', 'first')} to allow them.",
-    )
 
 
 def _first_or_last(pairs: Array, repeats: str) -> Any:
@@ -228,47 +229,19 @@ def _ballots(
     names: Sequence[str],
     scales: Mapping[str, Scale],
     classes: Any,
-    missing: Missing,
     clean: bool,
 ) -> tuple[Array, Array]:
     """The classes, and the number of each vote's class or answer, behind all if it is missing."""
     scale_of = [scales.get(name) for name in names]
     names_class = np.array([scale is None for scale in scale_of])[voter_codes]
-    _require_ends(classes, names_class.any(), scales)
-    named = [column.take(names_class)]
-    class_names = classes_of(named, {}, classes, missing, "labels", clean)
+    _require_ends(classes, bool(names_class.any()), scales)
+    class_names = classes_of([column.take(names_class)], {}, classes, "labels", clean)
     codes = np.empty(len(voter_codes), dtype=np.int64)
     for scale in dict.fromkeys(scale_of):
         rows = np.array([other == scale for other in scale_of])[voter_codes]
         part = column.take(rows)
-        codes[rows] = vote_codes(part, part, class_names, scale, missing, "labels", clean)
+        codes[rows] = vote_codes(part, part, class_names, scale, "labels", clean)
     return class_names, codes
-
-
-def fields_of_few_votes(table: Any, missing: Any) -> dict[str, Any] | None:
-    """Encode a table of integers in which few vote on each object: only its votes are read.
-
-    None says that it is another table.
-    """
-    absent = [label for kind, label in labels_for_missing(missing) if kind == "int"]
-    if not absent or type(table) is not np.ndarray or table.dtype.kind not in "iu":
-        return None
-    if table.ndim != 2 or table.shape[1] < SPARSE_MODELS:
-        return None
-    place = np.flatnonzero(np.logical_and.reduce([table != label for label in absent]))
-    if not 0 < len(place) <= (1 - SPARSE_FROM) * table.size:
-        return None
-    voters = place % table.shape[1]
-    column = encode("classifiers", table.ravel()[place], "classifiers")
-    class_names = classes_of([column], {}, None, frozenset(), "classifiers")
-    codes = vote_codes(column, column, class_names, None, frozenset(), "classifiers")
-    models = [
-        BaseModel(f"classifier_{m}", "classifier", class_names) for m in range(table.shape[1])
-    ]
-    starts = np.searchsorted(place, np.arange(0, table.size + 1, table.shape[1]))
-    parts = (np.ones(len(place)), voters * len(class_names) + codes, starts)
-    entries = sparse.csr_array(parts, shape=(len(table), len(models) * len(class_names)))
-    return _fields(class_names, models, len(table), Stores(sparse=entries))
 
 
 # ---- weights -------------------------------------------------------------------------------------

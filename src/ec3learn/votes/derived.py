@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._typing import Array
-from .distinct import Codes, distinct_rows, one_of_each, row_numbers
-from .layout import SoftShares, vote_numbers, whole_votes
-from .reading import smallest_uint
+from .distinct import Codes, distinct_rows, row_numbers
+from .layout import smallest_uint, vote_numbers, whole_votes
 
 if TYPE_CHECKING:
     from .votes import Votes
@@ -78,15 +77,15 @@ def split_by(votes: Votes, codes: Array) -> tuple[Votes, Array]:
     packed = distinct_rows([(votes.index, votes.n_rows), (codes + 1, int(codes.max()) + 2)])
     if packed is None:
         return by_object(votes), codes
-    (rows, code), index, _ = packed
-    split = recounted(with_rows(votes, rows, index), votes.sample_weight)
-    return split, code.astype(np.int64) - 1
+    objects, index, _ = packed
+    split = with_rows(votes, votes.index[objects], index)
+    return recounted(split, votes.sample_weight), codes[objects]
 
 
 def merge_equal_rows(votes: Votes) -> Votes:
     """The votes with one row for those that are equal; as they are if that saves little."""
     stores = votes.stores
-    if votes.n_rows == 0 or stores.soft is not None or votes.prior is not None:
+    if votes.n_rows == 0 or stores.soft or votes.prior is not None:
         return votes
     columns: list[Codes] = [
         (codes, votes.models[m].n_groups + 1) for m, codes in stores.hard.items()
@@ -96,11 +95,10 @@ def merge_equal_rows(votes: Votes) -> Votes:
         columns.append(row_numbers(stores.sparse))
         most //= 2
     packed = distinct_rows(columns)
-    if packed is None or len(packed[2]) > most:
+    if packed is None or len(packed[0]) > most:
         return votes
-    _, number, counts = packed
-    rows, index = one_of_each(number, len(counts)), number[row_of_objects(votes)]
-    return recounted(with_rows(votes, rows, index), votes.sample_weight)
+    rows, number, _ = packed
+    return recounted(with_rows(votes, rows, number[row_of_objects(votes)]), votes.sample_weight)
 
 
 # ---- models --------------------------------------------------------------------------------------
@@ -117,20 +115,18 @@ def without_clusterings(votes: Votes) -> tuple[Votes, Array] | None:
 
     None where no rows are equal.
     """
-    silent = {m: model.n_groups for m, model in enumerate(votes.models) if not model.is_voter}
-    nothing = {
-        m: np.full(votes.n_rows, size, dtype=smallest_uint(size + 1)) for m, size in silent.items()
-    }
-    tables = {m: table for m, table in votes.stores.soft_tables.items() if m not in silent}
-    hard = dict(sorted((votes.stores.hard | nothing).items()))
-    stores = replace(votes.stores, hard=hard, soft=SoftShares.of(tables))
-    rows = replace(only_rows(votes, np.arange(votes.n_rows)), stores=stores, object_ids=None)
-    merged = merge_equal_rows(recounted(rows, votes.counts))
-    if merged.index is None or merged.n_rows == votes.n_rows:
+    hard, soft = dict(votes.stores.hard), dict(votes.stores.soft)
+    for m in np.flatnonzero(~votes.models.is_voter).tolist():
+        soft.pop(m, None)
+        size = votes.models[m].n_groups
+        hard[m] = np.full(votes.n_rows, size, dtype=smallest_uint(size + 1))
+    stores = replace(votes.stores, hard=dict(sorted(hard.items())), soft=soft)
+    merged = merge_equal_rows(replace(votes, stores=stores))
+    if merged.n_rows == votes.n_rows:
         return None
-    index = merged.index[row_of_objects(votes)]
-    objects = spread_over(merged, index, votes.object_ids)
-    return recounted(objects, votes.sample_weight), merged.index
+    rows = np.zeros(votes.n_rows, dtype=np.int64)
+    rows[row_of_objects(votes)] = row_of_objects(merged)
+    return merged, rows
 
 
 def hardened(votes: Votes) -> Votes:
@@ -138,20 +134,18 @@ def hardened(votes: Votes) -> Votes:
 
     Clusterings stay as they are.
     """
-    stores = votes.stores
+    stores, tables, entries = votes.stores, dict(votes.stores.soft), votes.stores.sparse
     if stores.is_hard:
         return votes
-    tables = stores.soft_tables
     for m, shares in tables.items():
         if votes.models[m].is_voter:
             top = (shares > 0) & (shares >= shares.max(axis=1, keepdims=True) - TIE)
             tables[m] = top / np.maximum(top.sum(axis=1, keepdims=True), 1)
-    entries = stores.sparse
     if entries is not None and not (entries.data == 1).all():
         vote = vote_numbers(entries, votes.models)
         largest = np.maximum.reduceat(entries.data, np.flatnonzero(np.diff(vote, prepend=-1)))
-        top = entries.copy()
-        top.data = (entries.data >= largest[vote] - TIE).astype(np.float64)
-        top.eliminate_zeros()
-        entries = whole_votes(top, votes.models)
+        entries = entries.copy()
+        entries.data = (entries.data >= largest[vote] - TIE).astype(np.float64)
+        entries.eliminate_zeros()
+        entries = whole_votes(entries, votes.models)
     return replace(votes, stores=stores.with_tables(stores.hard, tables, entries))

@@ -15,48 +15,32 @@ from scipy import sparse
 
 from .._typing import Array
 from ..kernels import compiled
-from .reading import smallest_uint
+from .layout import smallest_uint
 
 CHUNK = 1 << 16  # rows that are packed at a time: they stay in the cache
 SAMPLE = 20_000  # rows looked at to tell whether rows repeat at all
 SORTING = 8  # numbers that are read in the time it takes to sort one
-FEW_CELLS = (
-    1 << 16
-)  # possible rows that are counted one by one, instead of sorting those that occur
+FEW_CELLS = 1 << 16  # possible rows that are counted one by one instead of sorted
 WIDEST_KEY = 1 << 63
 
 Codes = tuple[Array, int]  # a column of integers, and how many different ones there may be
 
 
-DistinctRows = tuple[
-    Sequence[Array], Array, Array
-]  # their codes by column, each object's row, counts
-
-
-def distinct_rows(columns: Sequence[Codes]) -> DistinctRows | None:
-    """The distinct rows of some columns.
+def distinct_rows(columns: Sequence[Codes]) -> tuple[Array, Array, Array] | None:
+    """An object of each distinct row of some columns, the row of each object, and the rows' counts.
 
     None says that hardly any row repeats, so that finding the distinct ones would cost more than it
     saves.
     """
-    n_objects, sizes = len(columns[0][0]), [size for _, size in columns]
-    n_cells = math.prod(sizes)
+    n_objects, n_cells = len(columns[0][0]), math.prod(size for _, size in columns)
     if n_cells > max(FEW_CELLS, n_objects // 4) and not _repeat(columns, n_objects):
         return None
-    values, index, counts = _numbered(*_row_keys(columns))
-    if len(values) == n_objects:
+    index, counts = _numbered(*_row_keys(columns))
+    if len(counts) == n_objects:
         return None
-    if n_cells <= WIDEST_KEY:  # the digits of a key are its codes
-        return np.unravel_index(values.astype(np.int64), sizes), index, counts
-    objects = one_of_each(index, len(values))
-    return [codes[objects] for codes, _ in columns], index, counts
-
-
-def one_of_each(index: Array, n_rows: int) -> Array:
-    """An object of each row."""
-    objects = np.empty(n_rows, dtype=np.int64)
-    objects[index] = np.arange(len(index))
-    return objects
+    objects = np.empty(len(counts), dtype=np.int64)
+    objects[index] = np.arange(n_objects)
+    return objects, index, counts
 
 
 def _repeat(columns: Sequence[Codes], n_objects: int) -> bool:
@@ -76,8 +60,8 @@ def _row_keys(columns: Sequence[Codes]) -> tuple[Array, int]:
     word: list[Codes] = []
     for codes, size in columns:
         if size * math.prod(other for _, other in word) > WIDEST_KEY:
-            values, keys, _ = _numbered(*_packed(word))
-            word = [(keys, len(values))]
+            keys, counts = _numbered(*_packed(word))
+            word = [(keys, len(counts))]
         word.append((codes, size))
     return _packed(word)
 
@@ -94,25 +78,23 @@ def _packed(columns: Sequence[Codes]) -> tuple[Array, int]:
     return keys, n_keys
 
 
-def _numbered(keys: Array, n_keys: int) -> tuple[Array, Array, Array]:
-    """The distinct keys in their order, the number of each key among them, and their counts."""
+def _numbered(keys: Array, n_keys: int) -> tuple[Array, Array]:
+    """The number of each key among the distinct ones, in their order, and how often each occurs."""
     if n_keys <= max(FEW_CELLS, len(keys) // 4):  # a key addresses its count: nothing is sorted
         cells = np.bincount(keys, minlength=n_keys)
         values = np.flatnonzero(cells)
         number = np.zeros(n_keys, dtype=smallest_uint(len(values)))
         number[values] = np.arange(len(values))
-        return values, expand_rows(number, keys), cells[values]
+        return expand_rows(number, keys), cells[values]
     loops = compiled(SORTING * len(keys)) if len(keys) < 1 << 31 else None
     if loops is None:
-        values, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        return values, index.astype(smallest_uint(len(values))), counts
+        _, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        return index.astype(smallest_uint(len(counts))), counts
     first_seen = np.empty(len(keys), dtype=np.uint32)
     values = loops.number(keys.astype(np.uint64, copy=False), first_seen)
-    order = np.argsort(values)
-    number = np.empty(len(order), dtype=smallest_uint(len(order)))
-    number[order] = np.arange(len(order))
-    counts = np.bincount(first_seen, minlength=len(order))
-    return values[order], expand_rows(number, first_seen), counts[order]
+    number = np.argsort(np.argsort(values)).astype(smallest_uint(len(values)))
+    index = expand_rows(number, first_seen)
+    return index, np.bincount(index, minlength=len(values))
 
 
 def row_numbers(entries: sparse.csr_array) -> Codes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,39 +21,22 @@ class Draw:
 
     objects: Sequence[Any]
     labels: Sequence[Any]
-    chances: Sequence[
-        float
-    ]  # of each object to be drawn: 0 if it was chosen, NaN if that is unknown
+    chances: Sequence[float]  # to be drawn: 0 if it was chosen, NaN if that is unknown
 
 
 def draw_of(known: Any) -> Draw | None:
     """The draw in a table with the columns label, and chance or goal; None for anything else."""
-    columns = _columns(known)
-    if columns is None or "label" not in columns or not {"chance", "goal"} & set(columns):
+    columns = known.columns if isinstance(known, Table) else {}
+    if not isinstance(known, (Table, dict)) and (frame := frame_of(known)) is not None:
+        columns = {name: frame[name].to_list() for name in frame.columns}
+    if "label" not in columns or not {"chance", "goal"} & set(columns):
         return None
-    names = columns["object"] if "object" in columns else next(iter(columns.values()))
+    names = columns.get("object", next(iter(columns.values())))
     nothing = [None] * len(names)
-    rows = zip(
-        map(plain, names),
-        map(plain, columns["label"]),
-        columns.get("chance", nothing),
-        columns.get("goal", nothing),
-        strict=True,
-    )
+    chances = map(chance_of, columns.get("chance", nothing), columns.get("goal", nothing))
+    rows = zip(map(plain, names), map(plain, columns["label"]), chances, strict=True)
     labelled = [row for row in rows if not is_missing(row[1]) and row[1] != ""]
-    return Draw(
-        [row[0] for row in labelled],
-        [row[1] for row in labelled],
-        [chance_of(chance, goal) for _, _, chance, goal in labelled],
-    )
-
-
-def _columns(known: Any) -> Mapping[str, Sequence[Any]] | None:
-    if isinstance(known, Table):
-        return known.columns
-    if isinstance(known, Mapping) or (frame := frame_of(known)) is None:
-        return None
-    return {name: frame[name].to_list() for name in frame.columns}
+    return Draw(*zip(*labelled, strict=True)) if labelled else Draw((), (), ())
 
 
 def chance_of(chance: Any, goal: Any) -> float:

@@ -9,39 +9,19 @@ from typing import Any
 import numpy as np
 
 from .._checks import InputError, InputRowsError, InputTypeError
-from .._text import arg, listed
+from .._text import arg, count, listed
 from .._typing import Array
 from .draws import draw_of
-from .labels import (
-    KINDS,
-    Label,
-    Missing,
-    cleaned,
-    kind_of,
-    label_array,
-    labels_for_missing,
-    plain,
-)
-from .reading import Column, frame_of, has_index, single_column, smallest_uint
+from .labels import KINDS, Label, cleaned, kind_of, label_array, label_list, plain
+from .layout import smallest_uint
+from .reading import Column, frame_of, has_index, single_column
 from .scale import Scale
 
-__all__ = [
-    "classes_of",
-    "cluster_codes",
-    "in_order_of",
-    "known_codes",
-    "labels_for_missing",
-    "name_codes",
-    "require_width",
-    "rows_by_index",
-    "rows_by_name",
-    "vote_codes",
-]
 KNOWN = (
     "an array with one label per object, None where there is none, a dict of object -> label, "
     "or a pair (objects, labels)"
 )
-Spelled = Callable[[Label], list[Label]]  # the labels that a value may be a spelling of
+WHOLE = re.compile(r"[+-]?\d{1,18}(\.0*)?")
 
 
 # ---- classes -------------------------------------------------------------------------------------
@@ -51,7 +31,6 @@ def classes_of(
     columns: Sequence[Column],
     tables: Mapping[str, Array],
     classes: Any,
-    missing: Missing,
     argument: str,
     clean: bool = False,
 ) -> Array:
@@ -59,17 +38,14 @@ def classes_of(
 
     Soft votes (`tables`) must have a column for each.
     """
-    if classes is None:
-        names = _voted_classes(columns, missing, argument, clean)
-    else:
-        names = _named_classes(classes)
+    names = _voted_classes(columns, argument, clean) if classes is None else []
     if classes is None and tables:
         n_columns = next(iter(tables.values())).shape[1]
         if not names or (kind_of(names[0]) == "int" and names[0] >= 0 and names[-1] < n_columns):
             names = list(range(n_columns))
-    if not names:
+    if classes is None and not names:
         raise InputError(argument, "must hold at least one vote", came="only missing ones")
-    array = label_array(names)
+    array = label_array(names if classes is None else label_list("classes", classes))
     for name, table in tables.items():
         require_width(name, table, array, argument)
     return array
@@ -77,56 +53,30 @@ def classes_of(
 
 def require_width(name: str, table: Array, groups: Array, argument: str) -> None:
     """Refuse a table of shares with too few or too many columns."""
-    if table.shape[1] != len(groups):
-        remedy = f"Pass {arg('classes', ...)} in the order of the columns."
+    if table.ndim != 2 or table.shape[1] != len(groups):
+        columns = f"shape {table.shape}" if table.ndim < 2 else count(table.shape[1], "column")
+        order = f"Pass {arg('classes', ...)} in the order of the columns."
+        remedy = "" if argument == "prior" else order
         raise InputError(
             argument,
             "must have one row per object and one column per class",
-            came=f"{table.shape[1]} columns of {name!r} for {listed(groups)}",
+            came=f"{columns} of {name!r} for {listed(groups)}",
             remedy="Transpose it." if len(table) == len(groups) else remedy,
         )
 
 
-def _voted_classes(
-    columns: Sequence[Column], missing: Missing, argument: str, clean: bool
-) -> list[Label]:
-    names: dict[str, set[Label]] = {}
-    for column in columns:
-        for code in _voted(column, missing):
-            label = plain(column.labels[code])
-            names.setdefault(kind_of(label), set()).add(cleaned(label) if clean else label)
-    if len(names) > 1:
+def _voted_classes(columns: Sequence[Column], argument: str, clean: bool) -> list[Label]:
+    labels = [plain(column.labels[code]) for column in columns for code in column.seen]
+    names = {(kind_of(label), cleaned(label) if clean else label) for label in labels}
+    first = {kind: min(name for other, name in names if other == kind) for kind, _ in names}
+    if len(first) > 1:
         raise InputTypeError(
             argument,
             "must have labels of one kind",
-            came=" and ".join(f"{kind} ({min(labels)!r})" for kind, labels in names.items()),
+            came=" and ".join(f"{kind} ({name!r})" for kind, name in sorted(first.items())),
             remedy="Convert them to one kind first.",
         )
-    return sorted(next(iter(names.values()), set()))
-
-
-def _named_classes(classes: Any) -> list[Label]:
-    is_list = hasattr(classes, "__iter__") and getattr(classes, "ndim", 1) == 1
-    names = [plain(label) for label in classes] if is_list else []
-    kinds = {kind_of(label) for label in names}
-    is_list = not isinstance(classes, str) and len(kinds) == 1 and kinds <= KINDS
-    if not is_list or len(set(names)) < len(names):
-        raise InputTypeError(
-            "classes",
-            "must be a list of different labels: all ints, all bools or all strings",
-            got=classes,
-        )
-    return names
-
-
-def _voted(column: Column, missing: Missing) -> Array:
-    """The codes of the labels that occur and are votes."""
-    seen, labels = column.seen, column.labels
-    if isinstance(labels, np.ndarray):
-        absent = [label for kind, label in missing if kind == "int"]
-        return seen[~np.isin(labels[seen], absent)]
-    is_vote = [(kind_of(labels[code]), labels[code]) not in missing for code in seen]
-    return seen[np.array(is_vote, dtype=bool)]
+    return sorted(name for _, name in names)
 
 
 def vote_codes(
@@ -134,7 +84,6 @@ def vote_codes(
     original: Column,
     classes: Array,
     scale: Scale | None,
-    missing: Missing,
     argument: str,
     clean: bool = False,
 ) -> Array:
@@ -144,83 +93,72 @@ def vote_codes(
     the row.
     """
     names = (classes if scale is None else scale.labels).tolist()
-    spelled = _spellings if scale is not None else _clean_spellings if clean else _as_it_is
-    lookup, foreign = _look_up(column, names, missing, spelled)
-    if foreign and (scale is None or scale.outside == "error"):
-        raise _foreign_error(argument, original, foreign, names, scale)
+    form = _answer if scale is not None else _clean_label if clean else _exact_label
+    lookup = _places(column, names, form)
+    foreign = lookup < 0
+    if foreign.any() and (scale is None or scale.outside == "error"):
+        raise _foreign_error(argument, original, np.flatnonzero(foreign), names, scale)
+    lookup[foreign] = len(names)
     return np.take(lookup.astype(smallest_uint(len(names) + 1)), column.codes)
 
 
+def _places(column: Column, names: Sequence[Label], form: Callable[[Label], Any]) -> Array:
+    """The place of each label among the names, in this form: behind them if missing, -1 if none."""
+    place = {form(name): number for number, name in enumerate(names)}
+    lookup = np.full(column.n_codes, len(names))
+    labels = [plain(column.labels[code]) for code in column.seen]
+    lookup[column.seen] = [place.get(form(label), -1) for label in labels]
+    return lookup
+
+
+def _exact_label(label: Label) -> Any:
+    return kind_of(label), label
+
+
+def _clean_label(label: Label) -> Any:
+    return kind_of(label), cleaned(label)
+
+
+def _answer(label: Label) -> Any:
+    """How answers on a scale are compared: 4, "4", "4.0" and " 4" are one answer.
+
+    Labels of classes are taken as they are, for there 4 and "4" may be two.
+    """
+    text = str(label).strip()
+    return int(text.partition(".")[0]) if WHOLE.fullmatch(text) else text
+
+
 def _foreign_error(
-    argument: str, column: Column, foreign: list[int], names: list[Label], scale: Scale | None
+    argument: str, column: Column, foreign: Array, names: list[Label], scale: Scale | None
 ) -> InputRowsError:
     """The error about labels that are neither classes nor answers."""
     where = f" in column {column.name!r}" if column.name != argument else ""
-    must, more, remedy = f"must hold classes, {listed(names)}", " and {:,} more like it", ""
+    must, more, remedy = f"must hold classes, {listed(names)}", "like", ""
     if scale is not None:
-        must, more = f"must hold answers of the scale, {listed(names, 12)}", " and {:,} more off it"
+        must, more = f"must hold answers of the scale, {listed(names, 12)}", "off"
         remedy = f", or a scale with {arg('outside', 'missing')} for all such answers"
 
     def tell(row: int, place: str, n: int) -> tuple[str, str]:
         label = plain(column.labels[int(column.codes[row])])
-        came = f"{label!r} at {place}{where}{more.format(n - 1) if n > 1 else ''}"
+        others = f" and {n - 1:,} more {more} it" if n > 1 else ""
+        came = f"{label!r} at {place}{where}{others}"
         return came, f"Pass {arg('missing', label)} if it means no vote{remedy}."
 
-    rows = np.flatnonzero(np.isin(column.codes, foreign)).tolist()
-    return InputRowsError(argument, must, rows, tell)
-
-
-def _as_it_is(label: Label) -> list[Label]:
-    return [label]
-
-
-def _clean_spellings(label: Label) -> list[Label]:
-    return [label, cleaned(label)]
-
-
-def _spellings(answer: Label) -> list[Label]:
-    """What an answer on a scale may be a spelling of: 4, "4", "4.0" and " 4" are one answer.
-
-    Labels of classes are taken as they are, for there 4 and "4" may be two.
-    """
-    text = str(answer).strip()
-    spellings: list[Label] = [answer, text]
-    if kind_of(answer) != "bool" and re.fullmatch(r"[+-]?\d{1,18}(\.0*)?", text):
-        whole = int(text.partition(".")[0])
-        spellings += [whole, str(whole)]
-    return spellings
-
-
-def _look_up(
-    column: Column, names: list[Label], missing: Missing, spelled: Spelled
-) -> tuple[Array, list[int]]:
-    """The place of each label among the names, behind them where it is none; codes of strangers."""
-    place: dict[Any, int] = {}
-    for number, name in enumerate(names):
-        for label in _clean_spellings(name) if spelled is _clean_spellings else [name]:
-            place.setdefault((kind_of(label), label), number)
-    lookup, foreign = np.full(column.n_codes, len(names), dtype=np.int64), []
-    for code in _voted(column, missing).tolist():
-        keys = [(kind_of(label), label) for label in spelled(plain(column.labels[code]))]
-        places = [place[key] for key in keys if key in place]
-        lookup[code] = places[0] if places else len(names)
-        foreign += [] if places else [code]
-    return lookup, foreign
+    rows = np.flatnonzero(np.isin(column.codes, foreign))
+    return InputRowsError(argument, must, rows.tolist(), tell)
 
 
 # ---- clusters and names --------------------------------------------------------------------------
 
 
-def cluster_codes(column: Column, missing: Missing) -> tuple[Array, Array]:
-    """The number of each object's cluster, empty ones left out, and their labels; -1 is noise."""
-    used = _voted(column, missing | {("int", -1)})
+def label_codes(column: Column) -> tuple[Array, Array]:
+    """The number of each object's label among those that occur, and these; behind them: missing."""
+    used = column.seen
     lookup = np.full(column.n_codes, len(used), dtype=smallest_uint(len(used) + 1))
     lookup[used] = np.arange(len(used))
-    labels = column.labels
-    if not isinstance(labels, np.ndarray):
-        labels = label_array([labels[code] for code in used])
-        return np.take(lookup, column.codes), labels
-    return np.take(lookup, column.codes), labels[used]
+    if isinstance(column.labels, np.ndarray):
+        return np.take(lookup, column.codes), column.labels[used]
+    return np.take(lookup, column.codes), label_array([column.labels[code] for code in used])
 
 
 def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
@@ -233,10 +171,8 @@ def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
             came=f"a missing value at row {int(np.argmax(is_gap))}",
             remedy="Leave that row out.",
         )
-    used = column.seen
-    lookup = np.zeros(column.n_codes, dtype=np.int64)
-    lookup[used] = np.arange(len(used))
-    return lookup[column.codes], label_array([plain(column.labels[code]) for code in used])
+    codes, names = label_codes(column)
+    return codes.astype(np.int64), names
 
 
 # ---- known labels, and numbers of objects --------------------------------------------------------
@@ -261,9 +197,9 @@ def known_codes(
             got=len(column),
             remedy="Pass a dict of object -> label to name only a few.",
         )
-    lookup, foreign = _look_up(column, classes.tolist(), frozenset(), _as_it_is)
-    if foreign:
-        first = int(np.argmax(np.isin(column.codes, foreign)))
+    places = _places(column, classes.tolist(), _exact_label)[column.codes]
+    if (places < 0).any():
+        first = int(np.argmax(places < 0))
         label = plain(column.labels[int(column.codes[first])])
         raise InputError(
             argument,
@@ -271,7 +207,7 @@ def known_codes(
             came=f"{label!r} for object {plain(names[first])!r}",
             remedy=_meant_class(label, classes),
         )
-    codes = np.where(lookup == len(classes), -1, lookup)[column.codes]
+    codes = np.where(places == len(classes), -1, places)
     if labels is None:
         return codes
     row = rows_by_name(names, n_objects, object_ids, argument, codes)
@@ -297,11 +233,11 @@ def _pairs_of(
         return list(known.keys()), list(known.values())
     if object_ids is not None and has_index(known):
         return [plain(item) for item in known.index], known.tolist()
+    if isinstance(known, list) and known and all(isinstance(pair, tuple) for pair in known):
+        known = tuple(zip(*known, strict=True))
     parts = known if isinstance(known, tuple) and len(known) == 2 else ()
     if parts and all(hasattr(part, "__len__") and not isinstance(part, str) for part in parts):
         return [plain(item) for item in parts[0]], [plain(item) for item in parts[1]]
-    if isinstance(known, list) and known and all(isinstance(pair, tuple) for pair in known):
-        return [item for item, _ in known], [label for _, label in known]
     return range(n_objects) if object_ids is None else object_ids.tolist(), None
 
 
@@ -331,20 +267,18 @@ def rows_by_name(
     known = ids if object_ids is None else set(ids)
     place: dict[Any, int] = {}
     for row, name in enumerate(names):
-        if not isinstance(name, (str, int, np.integer, bool)) or name not in known:
+        if kind_of(name) not in KINDS or name not in known:
             raise _unknown_object(name, object_ids, n_objects, argument)
-        if codes is not None and codes[row] < 0:
-            continue
-        first = place.setdefault(name, row)
-        if codes is not None and codes[first] != codes[row]:
-            raise InputError(
-                argument, "must give an object one label", came=f"two for {plain(name)!r}"
-            )
+        if codes is None or codes[row] >= 0:
+            first = place.setdefault(name, row)
+            if codes is not None and codes[first] != codes[row]:
+                raise InputError(
+                    argument, "must give an object one label", came=f"two for {plain(name)!r}"
+                )
+    if object_ids is not None:
+        return np.array([place.get(name, -1) for name in ids], dtype=np.int64)
     rows = np.full(n_objects, -1)
-    if object_ids is None:
-        rows[list(place)] = list(place.values())
-        return rows
-    rows[:] = [place.get(name, -1) for name in ids]
+    rows[list(place)] = list(place.values())
     return rows
 
 
@@ -355,10 +289,10 @@ def _unknown_object(
         must = f"must name objects by number, from 0 to {n_objects - 1}"
         return InputError(argument, must, got=name)
     remedy = f"The first objects are {listed(object_ids, 5)}."
-    for other in object_ids.tolist():
-        if str(other) == str(name):  # ids that one file has as numbers, and another as text
-            kind = "text" if isinstance(other, str) else "numbers"
-            remedy = f"There is an object {other!r}: pass {kind} in both places."
+    alike = [other for other in object_ids.tolist() if str(other) == str(name)]
+    if alike:  # ids that one file has as numbers, and another as text
+        kind = "text" if isinstance(alike[0], str) else "numbers"
+        remedy = f"There is an object {alike[0]!r}: pass {kind} in both places."
     return InputError(argument, "must name objects that were voted on", got=name, remedy=remedy)
 
 
@@ -370,10 +304,3 @@ def rows_by_index(table: Any, object_ids: Array | None, argument: str) -> Array 
     if set(object_ids.tolist()).isdisjoint(names):
         return None
     return rows_by_name(names, len(object_ids), object_ids, argument)
-
-
-def in_order_of(object_ids: Array | None, values: Any, argument: str) -> Any:
-    """Values in the order of the objects, where the index of a pandas column names all of them."""
-    rows = rows_by_index(values, object_ids, argument)
-    # The place -1 of objects that are not named has no number.
-    return values if rows is None else np.append(np.asarray(values, dtype=np.float64), np.nan)[rows]

@@ -47,6 +47,20 @@ def labels_for_missing(missing: Any) -> Missing:
     return frozenset(labels)
 
 
+def label_list(argument: str, labels: Any) -> list[Label]:
+    """A list of different labels of one kind, as the user passed it."""
+    names = [plain(label) for label in labels] if hasattr(labels, "__iter__") else []
+    kinds = {kind_of(label) for label in names}
+    is_text = isinstance(labels, str)
+    if is_text or len(kinds) != 1 or not kinds <= KINDS or len(set(names)) < len(names):
+        raise InputTypeError(
+            argument,
+            "must be a list of different labels: all ints, all bools or all strings",
+            got=labels,
+        )
+    return names
+
+
 def label_array(labels: Sequence[Label] | Array) -> Array:
     """Labels of one kind as an array that gives them back as they were (strings as `str`)."""
     array = np.empty(len(labels), dtype=object)
@@ -67,11 +81,3 @@ def cleaned(label: Label) -> Label:
     if not isinstance(label, str):
         return label
     return unicodedata.normalize("NFC", label.strip().casefold())
-
-
-def is_fraction(label: Label) -> bool:
-    """Whether text is a number with a fraction."""
-    try:
-        return isinstance(label, str) and float(label) % 1 > 0
-    except ValueError:
-        return False

@@ -14,30 +14,24 @@ from typing import Literal
 import numpy as np
 
 from .._typing import Array
+from .layout import Frozen
 
 Kind = Literal["classifier", "clustering", "grader"]
 
 
 @dataclass(frozen=True, eq=False)
-class BaseModel:
+class BaseModel(Frozen):
     """A base model: its name, its kind, and the labels of its groups.
 
     `labels` are the classes of a classifier, the clusters of a clustering or the answers of a
     grader. `positions` of a grader says where each answer lies between the first class (0) and the
-    last (1), NaN for answers without an order; `oriented` is False where known labels are to say
-    which end is which.
+    last (1), NaN for answers without an order.
     """
 
     name: str
     kind: Kind
     labels: Array
     positions: Array | None = None
-    oriented: bool = True
-
-    def __post_init__(self) -> None:
-        self.labels.flags.writeable = False
-        if self.positions is not None:
-            self.positions.flags.writeable = False
 
     @property
     def is_voter(self) -> bool:

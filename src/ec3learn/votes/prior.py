@@ -19,7 +19,7 @@ from scipy.special import log_softmax
 from .._checks import InputError
 from .._text import count
 from .._typing import Array
-from .encoding import rows_by_index, rows_by_name
+from .encoding import require_width, rows_by_index, rows_by_name
 from .layout import Frozen
 from .reading import named_columns
 from .shares import checked_shares, columns_by_class
@@ -99,9 +99,14 @@ def read_prior(prior: Any, classes: Array, n_objects: int, object_ids: Array | N
         if not prior:
             return np.full((n_objects, len(classes)), np.nan)
         rows: Array | None = rows_by_name(list(prior), n_objects, object_ids, "prior")
-        shares = _shares(list(prior.values()), classes)
+        prior = list(prior.values())
     else:
-        rows, shares = rows_by_index(prior, object_ids, "prior"), _shares(prior, classes)
+        rows = rows_by_index(prior, object_ids, "prior")
+    ordered, _ = columns_by_class({"prior": prior}, classes, "prior")
+    table = named_columns(ordered, "prior", "")["prior"]
+    require_width("prior", table, classes, "prior")
+    nan_row = "A row of NaN is an object without a prior."
+    shares = checked_shares(table, "prior", "prior", nan_row)
     if rows is not None:
         return np.where(rows[:, None] >= 0, shares[rows], np.nan)
     if len(shares) != n_objects:
@@ -110,17 +115,4 @@ def read_prior(prior: Any, classes: Array, n_objects: int, object_ids: Array | N
             f"must have one row for each of the {n_objects} objects",
             came=count(len(shares), "row"),
         )
-    return shares
-
-
-def _shares(table: Any, classes: Array) -> Array:
-    ordered, _ = columns_by_class({"prior": table}, classes, "prior")
-    values = named_columns(ordered, "prior", "")["prior"]
-    if values.ndim != 2 or values.shape[1] != len(classes):
-        raise InputError(
-            "prior",
-            f"must have one column for each of the {count(len(classes), 'class', 'classes')}",
-            came=f"shape {values.shape}",
-        )
-    nan_row = "A row of NaN is an object without a prior."
-    return np.array(checked_shares(values, "prior", "prior", nan_row))
+    return np.asarray(shares)

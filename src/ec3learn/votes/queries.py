@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +10,13 @@ import numpy as np
 from .._checks import InputError, InputIndexError
 from .._text import arg
 from .._typing import Array
-from .labels import Label, is_fraction, kind_of, plain
+from .labels import Label, kind_of, plain
 
 if TYPE_CHECKING:
     from .votes import Votes
 
 FEW_OBJECTS = 50  # so few may all have different labels
+FRACTION = re.compile(r"\s*[+-]?\d*\.\d*[1-9]\d*\s*")
 
 
 def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
@@ -29,7 +31,7 @@ def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
         for m, codes in votes.stores.hard.items()
         if codes[row] < models[m].n_groups
     }
-    for m, shares in votes.stores.soft_tables.items():
+    for m, shares in votes.stores.soft.items():
         if shares[row].any():
             labels = map(plain, models[m].labels)
             answers[m] = dict(zip(labels, shares[row].round(12).tolist(), strict=True))
@@ -43,48 +45,25 @@ def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
     return dict(sorted(answers.items()))
 
 
-def entries_of(votes: Votes, models: Array) -> tuple[Array, Array, Array, Array]:
-    """What some models said: of each entry the model's place among them, row, group, share."""
-    none = np.empty(0, dtype=np.int64)
-    parts = [(none, none, none, np.empty(0))]
-    for place, m in enumerate(models.tolist()):
-        rows, groups, shares = _entries_of_model(votes, m)
-        parts.append((np.full(len(rows), place), rows, groups, shares))
-    owner, row, group, share = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return owner, row, group, share
+def soft_shares(votes: Votes) -> tuple[Array, Array]:
+    """The shares of all soft models side by side, and the group of each column."""
+    tables = sorted(votes.stores.soft.items())
+    groups = np.flatnonzero(np.isin(votes.models.group_model, [m for m, _ in tables]))
+    return np.hstack([table for _, table in tables]), groups
 
 
-def _entries_of_model(votes: Votes, m: int) -> tuple[Array, Array, Array]:
-    offsets, tables = votes.models.offsets, votes.stores.soft_tables
-    if m in votes.stores.hard:
-        codes = votes.stores.hard[m]
-        rows = np.flatnonzero(codes != votes.models[m].n_groups)
-        return rows, offsets[m] + codes[rows], np.ones(len(rows))
-    if m in tables:
-        rows, codes = np.nonzero(tables[m])
-        return rows, offsets[m] + codes, tables[m][rows, codes]
-    by_group = votes.stores.by_group
-    starts = by_group.indptr[offsets[m] : offsets[m + 1] + 1]
-    entries = slice(starts[0], starts[-1])
-    groups = np.repeat(np.arange(offsets[m], offsets[m + 1]), np.diff(starts))
-    return by_group.indices[entries], groups, by_group.data[entries]
-
-
-def votes_per_model(votes: Votes) -> Array:
-    """How many objects each base model said something about."""
-    stores, models, per_row = votes.stores, votes.models, objects_per_row(votes)
+def votes_per_model(votes: Votes, per_row: Array | None = None) -> Array:
+    """How many objects each base model said something about, or other numbers summed over rows."""
+    stores, models = votes.stores, votes.models
+    per_row = objects_per_row(votes) if per_row is None else per_row
     totals = np.zeros(len(models))
     for m, codes in stores.hard.items():
-        voted = codes != models[m].n_groups
-        totals[m] = np.count_nonzero(voted) if votes.index is None else per_row[voted].sum()
-    if stores.soft is not None:
-        for model in stores.soft.models:
-            totals[model.number] = stores.soft.table[:, model.cover] @ per_row
-    if stores.sparse is not None:
-        owner = models.group_model[stores.sparse.indices]
-        weight = stores.sparse.data * np.repeat(per_row, np.diff(stores.sparse.indptr))
-        # Shares of one vote add up to 1 but for rounding.
-        totals += np.round(np.bincount(owner, weights=weight, minlength=len(models)), 6)
+        totals[m] = per_row @ (codes != models[m].n_groups)
+    for m, shares in stores.soft.items():
+        totals[m] = per_row @ shares.any(axis=1)
+    if stores.sparse is not None:  # shares of one vote add up to 1 but for rounding
+        sums = stores.sparse.T @ per_row
+        totals += np.bincount(models.group_model, weights=sums, minlength=len(models)).round(6)
     return totals
 
 
@@ -111,18 +90,17 @@ def has_clusterings(votes: Votes) -> bool:
 
 def has_graders(votes: Votes) -> bool:
     """Whether voters with a weight above 0 answer on a scale."""
-    graded = np.array([model.kind == "grader" for model in votes.models], dtype=bool)
+    graded = votes.models.is_voter & ~votes.models.is_classifier
     return bool((graded & (votes.weights > 0)).any())
 
 
 def require_labels(votes: Votes, argument: str) -> Votes:
     """The votes; fractions are refused, and texts and names: hardly any of them is said twice."""
-    came, fractions = "", [label for label in votes.classes.tolist() if is_fraction(label)]
+    came, fractions = "", [x for x in votes.classes.tolist() if FRACTION.fullmatch(str(x))]
     if fractions:
         came = f"the fractional number {fractions[0]!r}"
     elif votes.n_classes > FEW_OBJECTS // 2 and votes.counts.sum() >= FEW_OBJECTS:
-        _, row, _, share = entries_of(votes, np.flatnonzero(votes.models.is_classifier))
-        n_votes = float(votes.counts[row] @ share)
+        n_votes = float(votes_per_model(votes, votes.counts)[votes.models.is_classifier].sum())
         if votes.n_classes > n_votes / 2:
             came = f"{votes.n_classes:,} different ones in {n_votes:,.0f} votes"
     if came:

@@ -17,12 +17,14 @@ import numpy as np
 from .._checks import InputError, InputTypeError
 from .._text import arg, count
 from .._typing import Array
-from .labels import KINDS, Label, is_missing, kind_of, plain
+from .labels import KINDS, Label, Missing, is_missing, kind_of, plain
+from .layout import smallest_uint
 
 TABLE = "an array, a list, a dict of name -> column or a dataframe held in memory"
 COLUMN = "an array, a list or a column of a dataframe held in memory"
 NAMED = ("objects", "voters", "object_ids")  # arguments that hold names instead of labels
 EXACT = 1 << 53  # floats from here on may stand for several integers
+ROWS = 1 << 13  # of a table, copied column by column at a time
 DENSE = 1 << 16  # integers within this range (or 4 per object) are codes without being sorted
 
 
@@ -34,23 +36,26 @@ class Column:
     codes: Array
     labels: list[Label] | Array  # sorted, each once; some may not occur
     n_codes: int  # one more than there are labels if some are missing
+    missing: Missing = frozenset()  # labels that are no votes
 
     def __len__(self) -> int:
         return len(self.codes)
 
     @cached_property
     def seen(self) -> Array:
-        """The codes of the labels that occur."""
-        return np.flatnonzero(np.bincount(self.codes, minlength=self.n_codes)[: len(self.labels)])
+        """The codes of the labels that occur and are votes."""
+        seen = np.flatnonzero(np.bincount(self.codes, minlength=self.n_codes)[: len(self.labels)])
+        if isinstance(self.labels, np.ndarray):
+            absent = [label for kind, label in self.missing if kind == "int"]
+            return seen[~np.isin(self.labels[seen], absent)] if absent else seen
+        if not self.missing:
+            return seen
+        keys = [(kind_of(self.labels[code]), self.labels[code]) for code in seen]
+        return seen[np.array([key not in self.missing for key in keys], dtype=bool)]
 
     def take(self, rows: Array) -> Column:
         """Some of the rows."""
         return replace(self, codes=self.codes[rows])
-
-
-def smallest_uint(n_codes: int) -> np.dtype[Any]:
-    """The smallest unsigned type that holds the codes 0 .. n_codes - 1."""
-    return np.min_scalar_type(max(n_codes - 1, 0))
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -81,7 +86,11 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
                 came=f"shape {table.shape}",
                 remedy="Pass {'name': column} for a single model.",
             )
-        by_column = _column_major(table)
+        by_column = table
+        if type(table) is np.ndarray and not table.flags.f_contiguous:
+            by_column = np.empty(table.shape, dtype=table.dtype, order="F")
+            for begin in range(0, len(table), ROWS):  # they stay in the cache
+                by_column[begin : begin + ROWS] = table[begin : begin + ROWS]
         columns = {f"{prefix}_{first + j}": by_column[:, j] for j in range(table.shape[1])}
     if not columns or any(column.shape[:1] == (0,) for column in columns.values()):
         hint = "Leave it out if there is nothing to pass." if argument == "clusterings" else ""
@@ -104,30 +113,12 @@ def require_same_objects(columns: Mapping[str, Array], argument: str) -> None:
             )
 
 
-def _column_major(table: Array) -> Array:
-    """The table with the entries of a column side by side, copied some rows at a time."""
-    if type(table) is not np.ndarray or table.flags.f_contiguous:
-        return table
-    out = np.empty(table.shape, dtype=table.dtype, order="F")
-    for begin in range(0, len(table), 8192):
-        out[begin : begin + 8192] = table[begin : begin + 8192]
-    return out
-
-
 def _as_array(values: Any, where: str, allowed: str) -> Array:
     """An array-like as an array in which nothing was cast."""
     if isinstance(values, np.ndarray):
         return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
     if isinstance(values, (list, tuple, range)):
-        array = np.array(values, dtype=object)
-        nested = [row for row in values if isinstance(row, (list, tuple, np.ndarray))]
-        if nested and array.ndim == 1:
-            raise InputError(
-                where,
-                "must have rows of equal length",
-                came=f"rows of {sorted({len(row) for row in nested})} values",
-            )
-        return array
+        return np.array(values, dtype=object)
     import narwhals.stable.v2 as nw  # costs a tenth of our import time; most calls pass arrays
 
     native = seen_by_narwhals(values, allow_series=True, eager_only=True)
@@ -149,8 +140,8 @@ def _as_array(values: Any, where: str, allowed: str) -> Array:
 # ---- columns -------------------------------------------------------------------------------------
 
 
-def single_column(values: Any, argument: str, allowed: str = COLUMN, mixed: bool = False) -> Column:
-    """A column that is an argument by itself, with its labels numbered."""
+def single_column(values: Any, argument: str, allowed: str = COLUMN, **how: Any) -> Column:
+    """A column that is an argument by itself, with its labels numbered, as in `encode`."""
     column = _as_array(values, argument, allowed)
     if column.ndim != 1 or not len(column):
         raise InputError(
@@ -158,35 +149,37 @@ def single_column(values: Any, argument: str, allowed: str = COLUMN, mixed: bool
             "must have one dimension, one value per row, and at least one row",
             came=f"shape {column.shape}",
         )
-    return encode(argument, column, argument, mixed)
+    return encode(argument, column, argument, **how)
 
 
-def encode(name: str, values: Array, argument: str, mixed: bool = False) -> Column:
+def encode(
+    name: str,
+    values: Array,
+    argument: str,
+    mixed: bool = False,
+    missing: Missing = frozenset(),
+) -> Column:
     """Number the labels of a column; `mixed` ones may be of several kinds."""
-    is_gap = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
-    values = np.ma.getdata(values)
-    if values.dtype.kind == "f":
-        is_gap = np.isnan(values) if is_gap is None else is_gap | np.isnan(values)
-    present = values if is_gap is None else values[~is_gap]
-    if present.dtype.kind == "f" and (present == np.floor(present)).all():
-        exact = np.abs(present.astype(np.float64)) < EXACT
-        present = present.astype(np.int64) if exact.all() else present
     labels: list[Label] | Array
-    if present.dtype.kind in "iu":
-        codes, labels = _numbered_integers(present)
-    elif present.dtype.kind == "b":
-        codes, labels = present.view(np.uint8), [False, True]
-    else:
-        listed = list(values) if values.dtype.kind in "mM" else values.astype(object).tolist()
-        if is_gap is not None:
-            listed = [None if gap else value for value, gap in zip(listed, is_gap, strict=True)]
-        codes, labels = _numbered_objects(listed, name, argument, mixed)
-        return Column(name, codes, labels, len(labels) + bool((codes == len(labels)).any()))
-    if is_gap is None or not is_gap.any():
-        return Column(name, codes, labels, len(labels))
-    all_codes = np.full(len(values), len(labels), dtype=smallest_uint(len(labels) + 1))
-    all_codes[~is_gap] = codes
-    return Column(name, all_codes, labels, len(labels) + 1)
+    if np.ma.isMaskedArray(values):
+        pairs = zip(np.ma.getmaskarray(values), np.ma.getdata(values), strict=True)
+        values = np.array([None if is_gap else value for is_gap, value in pairs], dtype=object)
+    if values.dtype.kind == "b":
+        return Column(name, values.view(np.uint8), [False, True], 2, missing)
+    if values.dtype.kind in "iu":
+        codes, labels = _numbered_integers(values)
+        return Column(name, codes, labels, len(labels), missing)
+    if values.dtype.kind == "f":
+        is_gap = np.isnan(values)
+        present = values[~is_gap].astype(np.float64)
+        if (np.abs(present) < EXACT).all() and (present == np.floor(present)).all():
+            numbers, labels = _numbered_integers(present.astype(np.int64))
+            codes = np.full(len(values), len(labels), dtype=smallest_uint(len(labels) + 1))
+            codes[~is_gap] = numbers
+            return Column(name, codes, labels, len(labels) + bool(is_gap.any()), missing)
+    listed = list(values) if values.dtype.kind in "mM" else values.tolist()
+    codes, labels = _numbered_objects(listed, name, argument, mixed)
+    return Column(name, codes, labels, len(labels) + bool((codes == len(labels)).any()), missing)
 
 
 def _numbered_integers(values: Array) -> tuple[Array, Array]:
@@ -221,24 +214,19 @@ def _numbered_objects(
 
 def _key(value: Any) -> tuple[str, Any] | None:
     """The kind of a label and the label, for True and 1 are two; None where it is missing."""
-    if isinstance(value, str):
-        return ("str", str.__str__(value))
     if is_missing(value):
         return None
-    value = plain(value)
+    value = str.__str__(value) if isinstance(value, str) else plain(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
-        return ("int", int(value))
+        value = int(value)
     return (kind_of(value), value)
 
 
 def _require_labels(keys: list[Any], name: str, argument: str, mixed: bool) -> None:
     """Refuse values that are no labels, and labels of several kinds."""
     where = "" if name == argument else f" in column {name!r}"
-    first = None
-    for row, key in enumerate(keys):
-        if key is None:
-            continue
-        kind, label = key
+    first = next((kind for kind, _ in filter(None, keys)), None)
+    for row, (kind, label) in ((row, key) for row, key in enumerate(keys) if key is not None):
         if kind not in KINDS:
             raise InputTypeError(
                 argument,
@@ -246,7 +234,6 @@ def _require_labels(keys: list[Any], name: str, argument: str, mixed: bool) -> N
                 came=f"{label!r} of type {kind} at row {row}{where}",
                 remedy=_remedy(label, argument),
             )
-        first = first or kind
         if kind != first and not mixed:
             raise InputTypeError(
                 argument,

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
-from .._text import arg, listed
+from .._text import listed
 from .._typing import Array
-from .derived import merge_equal_rows, row_of_objects
-from .labels import KINDS, Label, kind_of, plain
+from .derived import merge_equal_rows
+from .labels import Label, kind_of, label_list
 from .models import BaseModel, Models
-from .queries import entries_of
 
 if TYPE_CHECKING:
     from .votes import Votes
 
-Direction = Literal["up", "down", "learn"]
-DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 ROUNDING = 1e-9  # by which a position may miss the border of a class
 
 
@@ -44,10 +41,9 @@ class Scale:
         The answers that have an order, from low to high, such as `range(10)`.
     unordered : sequence of labels
         Answers that have none, such as `["unsure"]`.
-    direction : "up", "down" or "learn"
+    direction : "up" or "down"
         Which end means which class: "up" says that the lowest answer stands for the first of
-        `classes` and the highest for the last, "down" the opposite. "learn" takes it from known
-        labels, for each voter alone.
+        `classes` and the highest for the last, "down" the opposite.
     outside : "error" or "missing"
         What to do with an answer that is not on the scale.
 
@@ -63,22 +59,23 @@ class Scale:
 
     values: Sequence[Label]
     unordered: Sequence[Label] = ()
-    direction: Direction = "up"
+    direction: Literal["up", "down"] = "up"
     outside: Literal["error", "missing"] = "error"
 
     def __post_init__(self) -> None:
-        require_choice("direction", self.direction, DIRECTIONS)
+        require_choice("direction", self.direction, ("up", "down"))
         require_choice("outside", self.outside, ("error", "missing"))
-        values, unordered = (_labels(name, getattr(self, name)) for name in ("values", "unordered"))
-        labels = [*values, *unordered]
-        if len(values) < 2 or len({(kind_of(label), label) for label in labels}) < len(labels):
+        for name in ("values", "unordered"):
+            labels = getattr(self, name)
+            is_empty = isinstance(labels, (list, tuple)) and not labels
+            object.__setattr__(self, name, () if is_empty else tuple(label_list(name, labels)))
+        keys = {(kind_of(label), label) for label in self.labels}
+        if len(self.values) < 2 or len(keys) < len(self.labels):
             raise InputError(
                 "values",
                 "must name at least two answers, from low to high, and none twice",
-                came=listed(labels),
+                came=listed(self.labels),
             )
-        object.__setattr__(self, "values", values)
-        object.__setattr__(self, "unordered", unordered)
 
     @property
     def labels(self) -> Array:
@@ -87,47 +84,20 @@ class Scale:
         labels[:] = [*self.values, *self.unordered]
         return labels
 
-    @property
-    def positions(self) -> Array:
-        """Where each answer lies from the first class (0) to the last (1); NaN without an order."""
-        ordered = np.linspace(0.0, 1.0, len(self.values))
-        ordered = ordered[::-1] if self.direction == "down" else ordered
-        return np.concatenate([ordered, np.full(len(self.unordered), np.nan)])
-
     def grader(self, name: str) -> BaseModel:
-        """A voter who answers on this scale."""
-        return BaseModel(name, "grader", self.labels, self.positions, self.direction != "learn")
-
-
-def _labels(name: str, answers: Any) -> tuple[Label, ...]:
-    is_list = isinstance(answers, Iterable) and not isinstance(answers, str)
-    labels = tuple(plain(label) for label in answers) if is_list else ()
-    if not is_list or any(kind_of(label) not in KINDS for label in labels):
-        raise InputTypeError(
-            name, "must be a sequence of labels (ints, bools or strings)", got=answers
-        )
-    return labels
+        """A voter who answers on this scale: the answers lie from the first class to the last."""
+        ends = (0.0, 1.0) if self.direction == "up" else (1.0, 0.0)
+        unordered = np.full(len(self.unordered), np.nan)
+        positions = np.concatenate([np.linspace(*ends, len(self.values)), unordered])
+        return BaseModel(name, "grader", self.labels, positions)
 
 
 def voter_scale(model: BaseModel) -> Scale:
     """The scale on which a voter answered."""
     assert model.positions is not None
     ordered = ~np.isnan(model.positions)
-    return Scale(model.labels[ordered].tolist(), model.labels[~ordered].tolist())
-
-
-def shared_scale(models: Iterable[BaseModel]) -> Scale | None:
-    """The scale on which all voters answer; None where some name classes, or scales differ."""
-    scales = set()
-    for model in models:
-        if model.kind == "classifier":
-            return None
-        if model.positions is not None:
-            runs_up = model.positions[0] < model.positions[len(voter_scale(model).values) - 1]
-            direction: Direction = "up" if runs_up else "down"
-            direction = direction if model.oriented else "learn"
-            scales.add(replace(voter_scale(model), direction=direction))
-    return scales.pop() if len(scales) == 1 else None
+    direction: Literal["up", "down"] = "up" if model.positions[0] == 0 else "down"
+    return Scale(model.labels[ordered].tolist(), model.labels[~ordered].tolist(), direction)
 
 
 def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:
@@ -150,6 +120,38 @@ def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:
     }
 
 
+# ---- votes on a scale ----------------------------------------------------------------------------
+
+
+def as_class_votes(votes: Votes) -> Votes:
+    """The votes with each answer on a scale replaced by the class that it stands for (`Scale`)."""
+    graders = [m for m, model in enumerate(votes.models) if model.positions is not None]
+    if not graders:
+        return votes
+    ballot, offsets = group_ballot(votes), votes.models.offsets
+    hard, tables = dict(votes.stores.hard), dict(votes.stores.soft)
+    models = list(votes.models)
+    for m in graders:
+        shares = ballot[offsets[m] : offsets[m + 1]].toarray()
+        if m in tables:
+            said = tables[m] @ shares  # what was put on answers outside the order is left out
+            tables[m] = said / np.maximum(said.sum(axis=1, keepdims=True), 1e-300)
+        elif m in hard:  # the last row is that of a missing vote
+            tables[m] = np.vstack([shares, np.zeros(votes.n_classes)])[hard.pop(m)]
+        models[m] = BaseModel(models[m].name, "classifier", votes.classes)
+    entries = votes.stores.sparse
+    if entries is not None:
+        blocks = [
+            ballot[offsets[m] : offsets[m + 1]]
+            if m in set(graders)
+            else sparse.eye_array(model.n_groups)
+            for m, model in enumerate(votes.models)
+        ]
+        entries = entries @ sparse.block_diag(blocks, "csr")
+    stores = votes.stores.with_tables(hard, tables, entries)
+    return merge_equal_rows(replace(votes, models=Models(models), stores=stores))
+
+
 def class_shares(positions: Array, n_classes: int) -> Array:
     """The vote that each answer stands for, answers x classes, by its position; zeros are no vote.
 
@@ -163,37 +165,6 @@ def class_shares(positions: Array, n_classes: int) -> Array:
         cell = np.clip(np.floor(t + side).astype(np.int64), 0, n_classes - 1)
         shares[ordered, cell] += 0.5
     return shares
-
-
-# ---- votes on a scale ----------------------------------------------------------------------------
-
-
-def as_class_votes(votes: Votes) -> Votes:
-    """The votes with each answer on a scale replaced by the class that it stands for (`Scale`)."""
-    meaning = {
-        m: class_shares(_directed(model), votes.n_classes)
-        for m, model in enumerate(votes.models)
-        if model.positions is not None
-    }
-    if not meaning:
-        return votes
-    hard, tables = dict(votes.stores.hard), votes.stores.soft_tables
-    for m, shares in meaning.items():
-        if m in tables:
-            said = tables[m] @ shares  # what was put on answers outside the order is left out
-            tables[m] = said / np.maximum(said.sum(axis=1, keepdims=True), 1e-300)
-        elif m in hard:  # the last row is that of a missing vote
-            tables[m] = np.vstack([shares, np.zeros(votes.n_classes)])[hard.pop(m)]
-    models = Models(
-        BaseModel(model.name, "classifier", votes.classes) if m in meaning else model
-        for m, model in enumerate(votes.models)
-    )
-    entries = votes.stores.sparse
-    if entries is not None:
-        blocks = [meaning.get(m, np.eye(model.n_groups)) for m, model in enumerate(votes.models)]
-        entries = entries @ sparse.block_diag([sparse.csr_array(block) for block in blocks], "csr")
-    stores = votes.stores.with_tables(hard, tables, entries)
-    return merge_equal_rows(replace(votes, models=models, stores=stores))
 
 
 def shares_between(positions: Array, n_classes: int) -> Array:
@@ -221,58 +192,9 @@ def _group_votes(votes: Votes, shares_of: Callable[[Array, int], Array]) -> spar
     rows, columns, shares = [named], [classes[named]], [np.ones(len(named))]
     for m, model in enumerate(votes.models):
         if model.positions is not None:
-            answers = sparse.coo_array(shares_of(_directed(model), votes.n_classes))
+            answers = sparse.coo_array(shares_of(model.positions, votes.n_classes))
             rows.append(answers.coords[0] + votes.models.offsets[m])
             columns.append(answers.coords[1])
             shares.append(answers.data)
     entries = np.concatenate(shares), (np.concatenate(rows), np.concatenate(columns))
     return sparse.csr_array(entries, shape=(votes.models.n_groups, votes.n_classes))
-
-
-def _directed(model: BaseModel) -> Array:
-    """The positions of a grader's answers, if it is known which end means which class."""
-    assert model.positions is not None
-    if not model.oriented:
-        must = f"must tell which end of the scale of {model.name!r} means which class"
-        direction = f"a scale with {arg('direction', 'up')}"
-        raise InputError(
-            "known",
-            must,
-            came="no labels that do",
-            remedy=f"Pass known labels of objects it voted on, or {direction}.",
-        )
-    return model.positions
-
-
-def oriented(votes: Votes, codes: Array) -> Votes:
-    """The votes with the direction of scales learned from known labels.
-
-    The end that goes with later classes becomes the high end.
-
-    `codes` has the number of each object's class, -1 where it is not known. A scale whose voter
-    said nothing about any of them, or nothing that goes with the classes, stays without a
-    direction.
-    """
-    weight = np.where(codes >= 0, 1.0 if votes.sample_weight is None else votes.sample_weight, 0.0)
-    known = np.flatnonzero(weight)
-    learning = [m for m, model in enumerate(votes.models) if not model.oriented]
-    if not learning or not len(known):
-        return votes
-    models = list(votes.models)
-    rows, classes, weight = row_of_objects(votes)[known], codes[known], weight[known]
-    for m in learning:
-        positions = models[m].positions
-        assert positions is not None
-        _, row, group, share = entries_of(votes, np.array([m]))
-        said = np.zeros((votes.n_rows, len(positions)))
-        said[row, group - votes.models.offsets[m]] = share
-        said = said[rows]
-        voted = weight * said[:, ~np.isnan(positions)].sum(axis=1)
-        # A voter who saw one class only is compared with the mean of all known classes.
-        seen = voted if len(np.unique(classes[voted > 0])) > 1 else weight
-        late = classes - np.average(classes, weights=seen)
-        along = float((weight * late) @ said @ np.nan_to_num(positions - 0.5))
-        if along:
-            turned = positions if along > 0 else 1 - positions
-            models[m] = replace(models[m], positions=turned, oriented=True)
-    return replace(votes, models=Models(models))

@@ -19,30 +19,23 @@ NAN_ROW = "A row of NaN is a missing vote."
 
 
 def checked_shares(table: Array, argument: str, name: str, nan_row: str = NAN_ROW) -> Array:
-    """A table of shares whose rows sum to 1, or are NaN for a missing vote."""
+    """A copy of a table of shares whose rows sum to 1, or are NaN for a missing vote."""
     where = "" if name == argument else f" in column {name!r}"
     try:
-        shares = np.ma.filled(table.astype(np.float64, copy=False), np.nan)
+        shares = np.ma.filled(table.astype(np.float64), np.nan)
     except (TypeError, ValueError):
         raise InputTypeError(
             argument,
             "must hold numbers, one row of probabilities per object",
             came=f"{table.dtype} values{where}",
         ) from None
-    sums = shares @ np.ones(shares.shape[1])
-    is_wrong = ~(np.abs(sums - 1) <= TOLERANCE)
+    each = np.ones(shares.shape[1])  # a product is a faster sum
+    is_wrong = ~(np.abs(shares @ each - 1) <= TOLERANCE) | ((shares < -ROUNDING) @ each > 0)
     is_wrong[is_wrong] = ~np.isnan(shares[is_wrong]).all(axis=1)
-    is_negative = (shares < 0).any()
-    if is_negative:
-        is_wrong |= (shares < -ROUNDING).any(axis=1)
     if is_wrong.any():
         raise _not_shares(shares, np.flatnonzero(is_wrong), argument, where, nan_row)
-    if is_negative:
-        shares = np.where(shares < 0, 0.0, shares)
-    inexact = np.abs(sums - 1) > ROUNDING**2
-    if inexact.any():
-        shares = np.where(inexact[:, None], shares / sums[:, None], shares)
-    return shares
+    np.maximum(shares, 0.0, out=shares)
+    return shares / (shares @ each)[:, None]
 
 
 def _not_shares(
@@ -55,13 +48,14 @@ def _not_shares(
         negative = f"the negative value {least:.6g} in " if least < 0 else ""
         more = f", and {n - 1:,} more" if n > 1 else ""
         came = f"{negative}a row that sums to {total:.6g} at {place}{where}{more}"
-        if negative:
-            return came, "Turn logits into probabilities first, as scipy.special.softmax does."
-        if not 0 < total < np.inf:
-            return came, nan_row
+        remedy = "Divide each row by its sum."
         if argument == "probabilities":
-            return came, f"Pass {arg('normalize', True)} to divide each row by its sum."
-        return came, "Divide each row by its sum."
+            remedy = f"Pass {arg('normalize', True)} to divide each row by its sum."
+        if not 0 < total < np.inf:
+            remedy = nan_row
+        if negative:
+            remedy = "Turn logits into probabilities first, as scipy.special.softmax does."
+        return came, remedy
 
     must = "must have rows that are non-negative and sum to 1"
     return InputRowsError(argument, must, rows.tolist(), tell)
@@ -86,15 +80,14 @@ def columns_by_class(
         columns = list(table.columns) if is_pandas(table) else frame.columns
         classes = columns if classes is None else list(classes)
         place = {str(column): i for i, column in enumerate(columns)}
-        if sorted(place) != sorted(str(label) for label in classes):
+        if sorted(place) != sorted(map(str, classes)):
             absent = [label for label in classes if str(label) not in place]
             is_part = len(absent) + len(columns) == len(classes)
-            remedy = f"Add columns of 0 for {listed(absent)}." if is_part else ""
             raise InputError(
                 argument,
                 f"must have one column per class, named {listed(classes)}",
                 came=f"{listed(columns)} for {name!r}",
-                remedy=remedy,
+                remedy=f"Add columns of 0 for {listed(absent)}." if is_part else "",
             )
         values = named_columns({name: table}, argument, "")[name]
         ordered[name] = values[:, [place[str(label)] for label in classes]]

@@ -19,24 +19,14 @@ from .._text import arg, count, listed
 from .._typing import Array
 from . import assembly
 from .assembly import Repeats
-from .derived import (
-    by_object,
-    merge_equal_rows,
-    recounted,
-    row_of_objects,
-    split_by,
-    with_rows,
-)
-from .distinct import distinct_rows
-from .encoding import in_order_of
+from .derived import by_object, merge_equal_rows, recounted, split_by, with_rows
+from .encoding import rows_by_index
 from .labels import Label
-from .layout import Frozen, Stores
-from .merging import is_crowd, merged_fields
+from .layout import Frozen, Stores, smallest_uint
 from .models import Models, voter_noun
 from .prior import Prior, read_prior
 from .queries import require_labels, votes_on, votes_per_model
-from .reading import named_columns, smallest_uint
-from .scale import shared_scale
+from .reading import named_columns
 from .shares import both_classes, columns_by_class, normalised
 
 
@@ -136,20 +126,12 @@ class Votes(Frozen):
         array([0, 1])
         """
         require_bool("clean", clean)
-        few = None
-        if classes is None and clusterings is None and scale is None:
-            few = assembly.fields_of_few_votes(classifiers, missing)
-        if few is not None:
-            votes = merge_equal_rows(cls(**few))
-        else:
-            columns = named_columns(classifiers, "classifiers", "classifier")
-            clusters = named_columns(clusterings, "clusterings", "clustering")
-            votes = cls(
-                **assembly.fields_of_columns(
-                    columns, clusters, "classifiers", classes, missing, scale, clean
-                )
-            )
-        votes = votes._weighted(weights, sample_weight)
+        columns = named_columns(classifiers, "classifiers", "classifier")
+        clusters = named_columns(clusterings, "clusterings", "clustering")
+        fields = assembly.fields_of_columns(
+            columns, clusters, "classifiers", classes, missing, scale, clean
+        )
+        votes = cls(**fields)._weighted(weights, sample_weight)
         return votes if classes is not None else require_labels(votes, "classifiers")
 
     @classmethod
@@ -295,12 +277,12 @@ class Votes(Frozen):
         picked: Any = [rows] if isinstance(rows, (int, np.integer)) else rows
         try:
             chosen = np.arange(self.n_objects)[picked]
-            if chosen.ndim != 1 or isinstance(rows, tuple):
-                raise IndexError
         except (IndexError, TypeError, ValueError):
+            chosen = np.empty(())
+        if chosen.ndim != 1 or isinstance(rows, tuple):
             must = "must be a number, a slice, a mask or an array of numbers of objects"
             limits = f", from 0 to {self.n_objects - 1}"
-            raise InputIndexError("rows", must + limits, got=rows) from None
+            raise InputIndexError("rows", must + limits, got=rows)
         kept, index = chosen, None
         if self.index is not None:
             kept, index = np.unique(self.index[chosen], return_inverse=True)
@@ -355,53 +337,6 @@ class Votes(Frozen):
         )
         return self + type(self)(**fields)._weighted(weights, None)
 
-    def add_votes(
-        self,
-        objects: Any,
-        voters: Any,
-        labels: Any,
-        *,
-        missing: Label | None = None,
-        scale: Any = None,
-        repeats: Repeats = "mean",
-    ) -> Votes:
-        """The votes of a long table with further ones, as in `from_long`.
-
-        Objects, voters and classes are matched by name: first those of these votes, in their order,
-        and then the new ones. Where all voters answer on one scale, the new votes are read on it
-        unless another `scale` is given.
-
-        Parameters
-        ----------
-        objects, voters, labels, missing, scale
-            As in `from_long`.
-        repeats : "mean", "last", "first" or "error"
-            What to do where a voter votes again on an object: "mean" takes the old vote and the new
-            one together as one soft vote, "last" takes the new one, "first" the old one.
-
-        Examples
-        --------
-        >>> old = Votes.from_long(["q1", "q1", "q2"], ["ann", "bob", "ann"], ["yes", "no", "yes"])
-        >>> both = old.add_votes(["q2", "q3"], ["cy", "ann"], ["yes", "unsure"])
-        >>> both
-        Votes(3 objects, 3 classes, 3 annotators, 0 clusterings, 44.4 % missing)
-        >>> both.classes.tolist()
-        ['no', 'yes', 'unsure']
-        """
-        if not is_crowd(self):
-            raise InputError(
-                "votes",
-                "must come from a long table without a prior or sample_weight",
-                remedy="Votes on the same objects by other base models are joined with add.",
-            )
-        scale = shared_scale(self.models) if scale is None else scale
-        classes = None if scale is None else self.classes
-        new = type(self).from_long(
-            objects, voters, labels, classes=classes, missing=missing, scale=scale
-        )
-        fields = merged_fields(by_object(self), by_object(new), repeats)
-        return merge_equal_rows(type(self)(**fields))
-
     def __add__(self, other: Votes) -> Votes:
         """Join the base models of two votes on the same objects."""
         if not isinstance(other, Votes):
@@ -421,7 +356,7 @@ class Votes(Frozen):
         sample_weight = _shared(self.sample_weight, other.sample_weight, "sample_weight")
         models = Models((*self.models, *other.models))
         assembly.require_unique_names([model.name for model in models])
-        left, right = self._aligned(other)
+        left, right = by_object(self), by_object(other)
         joined = replace(
             left,
             models=models,
@@ -458,15 +393,6 @@ class Votes(Frozen):
 
     # ---- inside ----------------------------------------------------------------------------------
 
-    def _aligned(self, other: Votes) -> tuple[Votes, Votes]:
-        """Both votes over the same rows: the distinct pairs of rows, or the objects themselves."""
-        rows, others = row_of_objects(self), row_of_objects(other)
-        index = None
-        packed = distinct_rows([(rows, self.n_rows), (others, other.n_rows)])
-        if packed is not None:
-            (rows, others), index, _ = packed
-        return with_rows(self, rows, index), with_rows(other, others, index)
-
     def _weighted(self, weights: Any, sample_weight: Any) -> Votes:
         """Check and set the weights of base models and of objects."""
         votes = self
@@ -474,8 +400,12 @@ class Votes(Frozen):
             names = [model.name for model in self.models]
             votes = replace(votes, weights=assembly.model_weights(weights, names))
         if sample_weight is not None:
-            ordered = in_order_of(self.object_ids, sample_weight, "sample_weight")
-            checked = assembly.non_negative(ordered, "sample_weight", self.n_objects, "objects")
+            rows = rows_by_index(sample_weight, self.object_ids, "sample_weight")
+            if rows is not None:  # the place -1 of objects that are not named has no number
+                sample_weight = [*sample_weight, np.nan]
+                sample_weight = [sample_weight[row] for row in rows]
+            n = self.n_objects
+            checked = assembly.non_negative(sample_weight, "sample_weight", n, "objects")
             votes = recounted(votes, checked)
         return votes
 
