@@ -1,6 +1,5 @@
 """Dawid-Skene with a prior, EBCC and BWA on votes alone."""
 
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
