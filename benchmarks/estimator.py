@@ -176,7 +176,7 @@ def methods(seed: int) -> dict[str, Any]:
     """Return the methods; the first three share a pool."""
 
     def on_tables(model: Any) -> Any:
-        return make_pipeline(Features(None, text="shares", dense=True), model)
+        return make_pipeline(Features(None, text="codes", dense=True), model)
 
     pool = classifier_pool(random_state=seed)
     made = {

@@ -38,7 +38,7 @@ KINDS = ("standard", "normal", "shares")
 
 
 def ours(kind: str, X: pd.DataFrame, seed: int) -> Any:
-    return Features(None, text="shares", random_state=seed) if kind == "shares" else Features(kind)
+    return Features(None, text="codes", random_state=seed) if kind == "shares" else Features(kind)
 
 
 def theirs(kind: str, X: pd.DataFrame, seed: int) -> Any:

@@ -167,7 +167,7 @@ class _Work:
         seen, numbers = np.unique(self.codes[self.learned], return_inverse=True)
         table, seed = self.data.X, self.setup.seed
         for name, ensemble in ensembles(self.protocol.without).items():
-            features = Features(None, text="shares", dense=True, random_state=seed)
+            features = Features(None, text="codes", dense=True, random_state=seed)
             model = make_pipeline(features, ensemble.set_params(random_state=seed))
             model.fit(table.iloc[self.learned], numbers)
             answers[name] = np.zeros((test.sum(), self.data.n_classes))

@@ -82,7 +82,7 @@ def test_forests_are_sized_to_the_table(n_rows, n_classes, size):
 
 def test_without_the_extra_a_sentence_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    words = "The convolutional network needs torch and skorch: pip install 'ec3learn[cnn]'."
+    words = "The convolutional network needs torch: pip install 'ec3learn[cnn]'."
     with pytest.raises(ModuleNotFoundError, match=re.escape(words)):
         ConvolutionalNetwork().fit(np.eye(2), [0, 1])
 

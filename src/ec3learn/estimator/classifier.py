@@ -8,18 +8,20 @@ have not seen a labelled row vote on it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._checks import InputError, InputTypeError, is_integer, require_choice
+from .._checks import InputError, InputTypeError, require_choice
 from .._text import arg, some
 from .._typing import Array
 from ..answer.notes import Note
@@ -28,8 +30,15 @@ from ..methods.base import Method, method_of
 from ..votes import Votes
 from ..votes.reading import frame_of
 from .pooling import PooledVote
-from .pools import Pool, classifier_pool, clusterer_pool
-from .rows import TableClassifier, check_weights, limit_threads, read_labels, with_warnings
+from .pools import Pool, classifier_pool, clusterer_pool, seeded
+from .rows import (
+    TableClassifier,
+    check_table,
+    check_weights,
+    limit_threads,
+    read_labels,
+    with_warnings,
+)
 from .training import Training, mean_shares, weight_parameter
 
 POOLS = ("classifiers", "clusterers")
@@ -130,24 +139,24 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             One group per row, for `cv`.
         """
         self._check()
-        if y is None:
-            what = f"This {type(self).__name__} estimator requires y to be passed"
-            raise InputError("y", phrase=f"{what}, but the target y is None")
-        X = self._check_X(X, reset=True)
+        X = check_table(self, X, reset=True)
         check_consistent_length(X, y, groups)
         weights = None if sample_weight is None else check_weights(sample_weight, X)
         self.classes_, codes = read_labels(y, self.unlabelled, weights)
-        self._seed = self._draw_seed()
+        seed = self._draw_seed()
         self.method_ = self._method()
         n_classes = len(self.classes_)
-        work = Training(X, codes, weights, self.cv, groups, n_classes, self.n_jobs, self._seed)
-        pool, clusterers = self._classifier_pool(), self._clusterer_pool()
+        work = Training(X, codes, weights, self.cv, groups, n_classes, self.n_jobs, seed)
+        pool = self._pool("classifiers", classifier_pool, seed)
         notes = [*self._notes_on_pool(X, pool, weights), *work.notes()]
         with limit_threads(X):
             self.estimators_, shares = work.fit_classifiers(pool)
+            clusterings = partial(clusterer_pool, n_classes=n_classes)
+            clusterers = self._pool("clusterers", clusterings, seed)
             self.clusterers_, clusters = work.fit_clusterings(clusterers)
             self._solve(shares, clusters, codes, weights, notes)
-            if self._retrains(work):
+            few = max(20, len(work.labelled))  # fewer rows make hardly a difference
+            if self.retrain and len(work.rest) >= (few if self.retrain == "auto" else 1):
                 for name, (models, proba) in work.retrain(pool, self.consensus_.proba).items():
                     self.estimators_[name] += models
                     shares[name][work.rest] = (shares[name][work.rest] + proba) / 2
@@ -156,12 +165,6 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         self.transduction_ = self.classes_[np.where(codes >= 0, codes, labels)]
         self.voters_ = self.consensus_.voters()
         return self
-
-    def _retrains(self, work: Training) -> bool:
-        n_labelled, n_rest = len(work.labelled), len(work.rest)
-        if self.retrain == "auto":
-            return n_rest >= max(20, n_labelled)  # fewer rows make hardly a difference
-        return bool(self.retrain) and n_rest > 0
 
     def _solve(
         self,
@@ -174,7 +177,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         votes = self._make_votes(shares, clusters, weights)
         known = None
         if self.method_.admits_known:
-            known = np.array([*self._names, None], dtype=object)[codes]  # None where the code is -1
+            known = np.array([*self.classes_, None], dtype=object)[codes]  # None where it is -1
         else:
             used = "they were used to train the classifiers only"
             text = f"{self.method_.title} does not support known labels: {used}."
@@ -189,19 +192,13 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         solved = [note for note in self.consensus_.solution.notes if note.kind not in of_tables]
         self.notes_ = with_warnings([*notes, *solved], caught)
 
-    @property
-    def _names(self) -> list[Any]:
-        """The classes as votes name them: numbers where they are neither integers nor text."""
-        nameable = self.classes_.dtype.kind in "iubU"
-        return self.classes_.tolist() if nameable else list(range(len(self.classes_)))
-
     def _make_votes(
         self, shares: dict[str, Array], clusters: dict[str, Array], weights: Array | None = None
     ) -> Votes:
-        options: dict[str, Any] = {"classes": self._names, "sample_weight": weights}
+        options: dict[str, Any] = {"classes": self.classes_, "sample_weight": weights}
         if self.voting == "soft":
             return Votes.from_probabilities(shares, clusters or None, **options)
-        labels = np.array([*self._names, None], dtype=object)  # the last where there is no vote
+        labels = np.array([*self.classes_, None], dtype=object)  # the last where there is no vote
         hard = {
             name: labels[np.where(np.isnan(table).any(axis=1), -1, table.argmax(axis=1))]
             for name, table in shares.items()
@@ -224,28 +221,28 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         for pool in POOLS:
             models = params.pop(pool, getattr(self, pool))
             with suppress(TypeError, ValueError):
-                models = [(name, params.pop(name, model)) for name, model in models]
+                pairs = classifier_pool(models) if isinstance(models, str) else models
+                if {name for name, _ in pairs} & {key.split("__")[0] for key in params}:
+                    models = [(name, params.pop(name, model)) for name, model in pairs]
             setattr(self, pool, models)
         super().set_params(**params)
         return self
 
     def _own_models(self) -> Pool:
-        """The (name, estimator) pairs of pools that are not named."""
-        pools = (self.classifiers, self.clusterers)
-        return [
-            (name, model) for pool in pools if not isinstance(pool, str) for name, model in pool
-        ]
+        """The (name, estimator) pairs whose parameters can be set.
 
-    def _classifier_pool(self) -> Pool:
-        if isinstance(self.classifiers, str):
-            return classifier_pool(self.classifiers, random_state=self._seed)
-        return [pair for pair in self.classifiers if not _dropped(pair)]
+        Those of clusterings that are chosen by name depend on the number of classes.
+        """
+        named = isinstance(self.classifiers, str)
+        classifiers = classifier_pool(self.classifiers) if named else self.classifiers
+        clusterers = [] if isinstance(self.clusterers, str) else self.clusterers
+        return [(name, model) for pool in (classifiers, clusterers) for name, model in pool]
 
-    def _clusterer_pool(self) -> Pool:
-        if isinstance(self.clusterers, str):
-            n_classes = len(self.classes_)
-            return clusterer_pool(self.clusterers, n_classes=n_classes, random_state=self._seed)
-        return [pair for pair in self.clusterers if not _dropped(pair)]
+    def _pool(self, pool: str, by_name: Callable[[str], Pool], seed: int) -> Pool:
+        """The models of a pool that are not dropped, with seeds."""
+        models = getattr(self, pool)
+        models = by_name(models) if isinstance(models, str) else models
+        return seeded([pair for pair in models if not _dropped(pair)], seed)
 
     def _method(self) -> Method:
         auto = isinstance(self.consensus, str) and self.consensus == "auto"
@@ -284,9 +281,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.classifiers, str) and all(map(_dropped, self.classifiers)):
             raise InputError("classifiers", "must hold at least one (name, estimator)", came="none")
         require_choice("voting", self.voting, ("hard", "soft"))
-        if not hasattr(self.cv, "split") and (not is_integer(self.cv) or self.cv < 2):
-            must = "must be an integer >= 2, or a splitter that has split(X, y, groups)"
-            raise InputError("cv", must, got=self.cv)
+        check_cv(self.cv)
         if self.retrain not in (True, False, "auto"):
             raise InputError("retrain", "must be 'auto', True or False", got=self.retrain)
 
@@ -310,7 +305,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def consensus_for(self, X: Any) -> Consensus:
         """The consensus on new rows, with `explain`, `contested` and so on."""
         check_is_fitted(self)
-        X = self._check_X(X, reset=False)
+        X = check_table(self, X, reset=False)
         with limit_threads(X):
             shares = self._shares(X)
             jobs = [delayed(model.predict)(X) for model in self.clusterers_.values()]

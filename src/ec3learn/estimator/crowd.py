@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import InputError, InputTypeError, require_integer
+from .._checks import InputError, require_integer
 from .._text import arg, percent
 from .._typing import Array
 from ..answer.notes import Note
@@ -29,11 +29,10 @@ from ..votes import Votes
 from ..votes.encoding import known_codes
 from ..votes.reading import frame_of, is_pandas
 from .pools import classifier_pool
-from .rows import TableClassifier, limit_threads, with_warnings
+from .rows import TableClassifier, check_table, limit_threads, with_warnings
 from .training import Training, fit_and_vote, mean_shares
 
 CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool
-LONG = (("object", "voter", "label"), ("task", "worker", "label"))  # the latter is crowd-kit's
 
 
 @dataclass(eq=False, repr=False)
@@ -118,18 +117,16 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array, sparse matrix or dataframe
             The features, one row per object.
-        votes : Votes, wide table or long table
+        votes : Votes, or a wide table
             A wide table has one row per object and one column per voter, None or NaN where it did
-            not vote: a 2-D array, a dict of voter -> column or a dataframe. A long table has one
-            row per vote: a dataframe with the columns object, voter and label (or task, worker and
-            label), or a tuple of these three. Its objects are the numbers of rows of `X`, or their
-            names where `X` is a pandas table. `Votes` are in the order of the rows, or name them as
-            a pandas table does.
+            not vote: a 2-D array, a dict of voter -> column or a dataframe. For one row per vote,
+            pass `Votes.from_long(objects, voters, labels, object_ids=X.index)`. `Votes` are in the
+            order of the rows, or name them as a pandas table does.
         known : as in `ec3learn.solve`
             Labels of a few objects.
         """
         self._check()
-        X = self._check_X(X, reset=True)
+        X = check_table(self, X, reset=True)
         votes = read_votes(votes, X)
         self.classes_ = votes.classes
         self.method_ = method_of(self.method, "method")
@@ -211,7 +208,10 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities of rows without votes, by the classifier as far as it is trusted."""
         check_is_fitted(self)
-        shares, trust = self._shares(self._check_X(X, reset=False)), self.consensus_.solution.trust
+        shares, trust = (
+            self._shares(check_table(self, X, reset=False)),
+            self.consensus_.solution.trust,
+        )
         return shares if trust is None else np.exp(trust.log_proba(shares))
 
     def predict_with_votes(self, X: Any, votes: Any) -> Array:
@@ -229,7 +229,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def consensus_for(self, X: Any, votes: Any) -> Consensus:
         """The consensus on new rows that the same voters have voted on."""
         check_is_fitted(self)
-        X = self._check_X(X, reset=False)
+        X = check_table(self, X, reset=False)
         prior = None if self.consensus_.solution.trust is None else self._shares(X)
         return self.consensus_.extend(read_votes(votes, X, self.classes_), prior=prior)
 
@@ -247,10 +247,6 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             remedy = f"Take {arg('method', 'ebcc')} or {arg('method', 'dawid-skene')}."
             came = f"{method.title}, which does not"
             raise InputError("method", "must support a prior", came=came, remedy=remedy)
-        made = hasattr(self.estimator, "fit") and not isinstance(self.estimator, type)
-        if self.estimator is not None and not made:
-            must = "must be a classifier such as LogisticRegression(), or None"
-            raise InputTypeError("estimator", must, got=self.estimator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -282,43 +278,22 @@ def _trusts(consensus: Consensus) -> bool:
 
 
 def read_votes(votes: Any, X: Any, classes: Array | None = None) -> Votes:
-    """Votes on the rows of X from `Votes`, a wide table or a long one; of these classes, if any."""
+    """Votes on the rows of X from `Votes` or a wide table; of these classes, if any."""
     if votes is None:
         phrase = "CrowdClassifier requires y to be passed, but the target y is None"
         raise InputError("votes", phrase=phrase, remedy="Pass votes in its place.")
-    n_rows, long = X.shape[0], _long_columns(votes)
-    if isinstance(votes, Votes):
-        read = _in_order_of(X, votes)
-    elif long is not None:
-        # The objects are the names of the rows of a pandas table, or else the numbers of rows.
-        ids = X.index.tolist() if is_pandas(X) else range(n_rows)
-        read = Votes.from_long(*long, object_ids=ids, classes=classes)
-    else:
+    if not isinstance(votes, Votes):
         is_table = isinstance(votes, Mapping) or frame_of(votes) is not None
         one_column = not is_table and np.array(votes, dtype=object).ndim == 1
-        read = Votes.from_labels({"voter": votes} if one_column else votes, classes=classes)
-    if len(read) != n_rows:
+        votes = Votes.from_labels({"voter": votes} if one_column else votes, classes=classes)
+    n_rows, ids = X.shape[0], votes.object_ids
+    if len(votes) != n_rows:
         must = f"must describe the {n_rows:,} rows of {arg('X')}"
-        raise InputError("votes", must, came=f"{len(read):,} objects")
-    return read
-
-
-def _in_order_of(X: Any, votes: Votes) -> Votes:
-    """Votes on named objects in the order of the rows of a pandas table that has the same names."""
-    if votes.object_ids is None or not is_pandas(X) or len(X) != len(votes):
+        remedy = f"One row per vote goes through {arg('Votes.from_long')}."
+        raise InputError("votes", must, came=f"{len(votes):,} objects", remedy=remedy)
+    if ids is None or not is_pandas(X):
         return votes
-    place = {name: i for i, name in enumerate(votes.object_ids.tolist())}
+    # The rows may be named in another order.
+    place = {name: i for i, name in enumerate(ids.tolist())}
     rows = [place.get(name, -1) for name in X.index.tolist()]
-    return votes if sorted(rows) != list(range(len(votes))) else votes[rows]
-
-
-def _long_columns(votes: Any) -> tuple[Any, Any, Any] | None:
-    """The objects, voters and labels of a long table; None for anything else."""
-    if isinstance(votes, tuple) and len(votes) == 3:
-        return votes
-    frame = None if isinstance(votes, Votes) else frame_of(votes)
-    for names in LONG:
-        if frame is not None and sorted(frame.columns) == sorted(names):
-            objects, voters, labels = (frame[name].to_native() for name in names)
-            return objects, voters, labels
-    return None
+    return votes[rows] if sorted(rows) == list(range(n_rows)) else votes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import AffinityPropagation, AgglomerativeClustering, KMeans
 from sklearn.ensemble import (
@@ -38,100 +38,59 @@ from .models.kernel_bayes import KernelNaiveBayes
 
 Pool = list[tuple[str, Any]]
 
-standardised = partial(Features, "standard")
-normalised = partial(Features, "normal")
-for_trees = partial(Features, None, text="shares")
+CLASSIFIERS = {
+    "default": ("boosting", "forest", "extra", "lr", "knn", "mlp", "nb"),
+    "fast": ("boosting", "extra", "lr", "nb"),
+    "paper": ("dt", "nb", "knn", "lr", "svm", "sgd", "cnn"),
+}
+CLUSTERERS = {
+    "default": ("kmeans_1", "kmeans_2", "kmeans_4", "kmeans_10", "mixture", "ward"),
+    "fast": ("kmeans_2", "kmeans_10"),
+    "paper": ("dbscan", "hierarchical", "affinity", "kmeans", "meanshift"),
+}
 
 
-def _forest(kind: Any, n_trees: int = 200) -> Any:
+def _classifiers(scale: str) -> dict[str, tuple[Features, Any]]:
+    """Every classifier, with the features it learns from."""
+    scaled, raw = Features(scale), Features(None, dense=True)
+    for_trees = Features(None, text="codes")
     # About 74 of 200 trees are out of bag for a row, and vote on it.
-    return Sized(kind(n_trees, bootstrap=True, oob_score=True), trees)
-
-
-def _shared_models() -> dict[str, tuple[Features, Any]]:
-    """The classifiers that several pools have."""
-    knn = Sized(KNeighborsClassifier(10, weights="distance"), neighbours)
-    return {
-        "boosting": (
-            for_trees(dense=True),
-            Sized(HistGradientBoostingClassifier(), leaves_and_rounds),
-        ),
-        "lr": (normalised(), LogisticRegression(max_iter=1000)),
-        "knn": (normalised(), knn),
-        "nb": (Features(None, dense=True), KernelNaiveBayes()),
-    }
-
-
-def _default() -> dict[str, tuple[Features, Any]]:
-    shared = _shared_models()
+    forest = {"n_estimators": 200, "bootstrap": True, "oob_score": True}
     # Where rows are few, an epoch has few batches: a high rate makes up for that.
     mlp = MLPClassifier((100,), alpha=1.0, learning_rate_init=0.005, max_iter=100)
-    return {
-        "boosting": shared["boosting"],
-        "forest": (for_trees(), _forest(RandomForestClassifier)),
-        "extra": (for_trees(), _forest(ExtraTreesClassifier)),
-        "lr": shared["lr"],
-        "knn": shared["knn"],
-        "mlp": (normalised(), Sized(mlp, penalty_and_stopping)),
-        "nb": shared["nb"],
-    }
-
-
-def _fast() -> dict[str, tuple[Features, Any]]:
-    shared = _shared_models()
-    extra = for_trees(), _forest(ExtraTreesClassifier, 100)
-    return {"boosting": shared["boosting"], "extra": extra, "lr": shared["lr"], "nb": shared["nb"]}
-
-
-def _paper() -> dict[str, tuple[Features, Any]]:
-    shared = _shared_models()
     svm = CalibratedClassifierCV(LinearSVC(dual="auto", max_iter=10_000), cv=3, ensemble=False)
+    boosting = Sized(HistGradientBoostingClassifier(), leaves_and_rounds)
     return {
-        "dt": (for_trees(), DecisionTreeClassifier()),
-        "nb": shared["nb"],
-        "knn": (standardised(), shared["knn"][1]),
-        "lr": (standardised(), shared["lr"][1]),
-        "svm": (standardised(), Sized(svm, folds_of_calibration)),
-        "sgd": (standardised(), SGDClassifier(loss="log_loss")),
-        "cnn": (standardised(dense=True), ConvolutionalNetwork()),
+        "boosting": (Features(None, text="codes", dense=True), boosting),
+        "forest": (for_trees, Sized(RandomForestClassifier(**forest), trees)),
+        "extra": (for_trees, Sized(ExtraTreesClassifier(**forest), trees)),
+        "lr": (scaled, LogisticRegression(max_iter=1000)),
+        "knn": (scaled, Sized(KNeighborsClassifier(10, weights="distance"), neighbours)),
+        "mlp": (scaled, Sized(mlp, penalty_and_stopping)),
+        "nb": (raw, KernelNaiveBayes()),
+        "dt": (for_trees, DecisionTreeClassifier()),
+        "svm": (scaled, Sized(svm, folds_of_calibration)),
+        "sgd": (scaled, SGDClassifier(loss="log_loss")),
+        "cnn": (Features(scale, dense=True), ConvolutionalNetwork()),
     }
 
 
-CLASSIFIER_POOLS = {"default": _default, "fast": _fast, "paper": _paper}
-
-
-def _default_clusterings(n_classes: int, n_landmarks: int) -> dict[str, Any]:
-    grains = {f"kmeans_{grain}": KMeans(grain * n_classes) for grain in (1, 2, 4, 10)}
+def _clusterers(n_classes: int, n_landmarks: int) -> dict[str, Any]:
+    """Every clustering."""
     mixture = GaussianMixture(2 * n_classes, covariance_type="diag", reg_covar=1e-3)
-    models = {
-        name: Landmarks(model, 10 * n_landmarks)  # their memory does not grow with the square
-        for name, model in [*grains.items(), ("mixture", mixture)]
-    }
-    return {**models, "ward": Landmarks(AgglomerativeClustering(4 * n_classes), n_landmarks)}
-
-
-def _fast_clusterings(n_classes: int, n_landmarks: int) -> dict[str, Any]:
-    models = _default_clusterings(n_classes, n_landmarks)
-    return {name: models[name] for name in ("kmeans_2", "kmeans_10")}
-
-
-def _paper_clusterings(n_classes: int, n_landmarks: int) -> dict[str, Any]:
     complete = AgglomerativeClustering(n_classes, linkage="complete")
-    affinity = AffinityPropagation(damping=0.9, max_iter=500)
-    return {
-        "dbscan": Landmarks(KDistanceDBSCAN(), n_landmarks),
-        "hierarchical": Landmarks(complete, n_landmarks),
-        "affinity": Landmarks(affinity, n_landmarks),
-        "kmeans": SilhouetteKMeans(),
-        "meanshift": Landmarks(QuantileMeanShift(), n_landmarks),
+    of_all_rows = {f"kmeans_{grain}": KMeans(grain * n_classes) for grain in (1, 2, 4, 10)}
+    of_pairs = {  # their memory grows with the square of the rows
+        "ward": AgglomerativeClustering(4 * n_classes),
+        "dbscan": KDistanceDBSCAN(),
+        "hierarchical": complete,
+        "affinity": AffinityPropagation(damping=0.9, max_iter=500),
+        "meanshift": QuantileMeanShift(),
     }
-
-
-CLUSTERER_POOLS = {
-    "default": _default_clusterings,
-    "fast": _fast_clusterings,
-    "paper": _paper_clusterings,
-}
+    sampled = {name: Landmarks(model, n_landmarks) for name, model in of_pairs.items()}
+    for name, model in {**of_all_rows, "mixture": mixture}.items():
+        sampled[name] = Landmarks(model, 10 * n_landmarks)
+    return {**sampled, "kmeans": SilhouetteKMeans()}
 
 
 # ---- by name -------------------------------------------------------------------------------------
@@ -143,8 +102,8 @@ def classifier_pool(name: str = "default", *, random_state: Any = None) -> Pool:
     Parameters
     ----------
     name : "default", "fast" or "paper"
-        "default" is a modern pool, and "fast" the four of it that take a fifth of its time. "paper"
-        is the seven classifiers of the paper.
+        "default" is a modern pool, and "fast" four of it. "paper" is the seven classifiers of the
+        paper.
     random_state : int, RandomState instance, or None
         Seed of all classifiers.
 
@@ -154,9 +113,11 @@ def classifier_pool(name: str = "default", *, random_state: Any = None) -> Pool:
     >>> [name for name, model in classifier_pool("paper")]
     ['dt', 'nb', 'knn', 'lr', 'svm', 'sgd', 'cnn']
     """
-    if name not in CLASSIFIER_POOLS:
-        raise unknown_name("pool of classifiers", name, CLASSIFIER_POOLS)
-    return _make_pipelines(CLASSIFIER_POOLS[name](), random_state)
+    if name not in CLASSIFIERS:
+        raise unknown_name("pool of classifiers", name, CLASSIFIERS)
+    models = _classifiers("standard" if name == "paper" else "normal")
+    pool = [(key, _pipeline(*models[key])) for key in CLASSIFIERS[name]]
+    return pool if random_state is None else seeded(pool, random_state)
 
 
 def clusterer_pool(
@@ -183,23 +144,25 @@ def clusterer_pool(
     random_state : int, RandomState instance, or None
         Seed of all clusterings.
     """
-    if name not in CLUSTERER_POOLS:
-        raise unknown_name("pool of clusterings", name, CLUSTERER_POOLS)
-    features = standardised if name == "paper" else normalised
-    models = CLUSTERER_POOLS[name](n_classes, n_landmarks)
-    entries = {key: (features(dense=True), model) for key, model in models.items()}
-    return _make_pipelines(entries, random_state)
+    if name not in CLUSTERERS:
+        raise unknown_name("pool of clusterings", name, CLUSTERERS)
+    features = Features("standard" if name == "paper" else "normal", dense=True)
+    models = _clusterers(n_classes, n_landmarks)
+    pool = [(key, _pipeline(features, models[key])) for key in CLUSTERERS[name]]
+    return pool if random_state is None else seeded(pool, random_state)
 
 
-def _make_pipelines(models: dict[str, tuple[Features, Any]], random_state: Any) -> Pool:
-    """Pipelines with their seeds set."""
-    random = None if random_state is None else check_random_state(random_state)
-    pool = []
-    for key, (features, model) in models.items():
-        pipeline = Pipeline([("features", features), ("model", model)])
-        if random is not None:
-            seed = int(random.randint(np.iinfo(np.int32).max))
-            names = [name for name in pipeline.get_params() if name.endswith("__random_state")]
-            pipeline.set_params(**dict.fromkeys(names, seed))
-        pool.append((key, pipeline))
-    return pool
+def _pipeline(features: Features, model: Any) -> Pipeline:
+    return Pipeline([("features", clone(features)), ("model", model)])
+
+
+def seeded(pool: Pool, random_state: Any) -> Pool:
+    """Copies of the models, with a seed in each `random_state` that is None."""
+    random = check_random_state(random_state)
+    copies = []
+    for name, model in pool:
+        copy, seed = clone(model), int(random.randint(np.iinfo(np.int32).max))
+        unset = [key for key, value in copy.get_params().items() if value is None]
+        seeds = [key for key in unset if key.split("__")[-1] == "random_state"]
+        copies.append((name, copy.set_params(**dict.fromkeys(seeds, seed))))
+    return copies

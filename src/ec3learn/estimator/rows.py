@@ -15,15 +15,14 @@ from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from .._checks import InputError, InputTypeError
 from .._typing import Array
 from ..answer.notes import Note
 from ..consensus import Consensus
-from ..votes.labels import is_missing, kind_of
-from ..votes.reading import frame_of, seen_by_narwhals
+from ..votes.reading import frame_of, seen_by_narwhals, single_column
 
 
 def take_rows(table: Any, rows: Array) -> Any:
@@ -38,11 +37,14 @@ def check_weights(sample_weight: Any, X: Any) -> Array:
     """One weight >= 0 per row, all 1 for None."""
     if sample_weight is None:
         return np.ones(X.shape[0])
-    options = {"ensure_2d": False, "dtype": np.float64, "input_name": "sample_weight"}
-    weights = check_array(sample_weight, ensure_non_negative=True, **options)
-    if weights.shape != (X.shape[0],):
-        must = f"must hold one number per row, {X.shape[0]:,} in all"
-        raise InputError("sample_weight", must, came=f"shape {weights.shape}")
+    weights = check_array(
+        column_or_1d(sample_weight),
+        ensure_2d=False,
+        dtype=np.float64,
+        input_name="sample_weight",
+        ensure_non_negative=True,
+    )
+    check_consistent_length(weights, X)
     if not weights.any():
         raise InputError("sample_weight", "must hold a number > 0", came="zero for every row")
     return weights
@@ -53,29 +55,37 @@ def read_labels(y: Any, unlabelled: Any, weights: Array | None) -> tuple[Array, 
 
     A row of weight 0 is a row without a label.
     """
-    series = nw.from_native(y, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        y = np.array(series.to_list(), dtype=object)
-    y = column_or_1d(y, warn=True)
-    missing = np.array([is_missing(label) for label in y.tolist()], dtype=bool)
-    if unlabelled is not None:
-        missing |= np.array([label == unlabelled for label in y.tolist()], dtype=bool)
+    if not isinstance(nw.from_native(y, series_only=True, pass_through=True), nw.Series):
+        y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "f":
+            check_classification_targets(y[~np.isnan(y)])
+    column = single_column(y, "y")
+    codes = column.codes.astype(np.intp)
+    missing = np.array([label == unlabelled for label in column.labels] + [True])[codes]
     if weights is not None:
         missing |= weights == 0
     if missing.all():
-        raise InputError("y", "must hold at least one label", came=f"{len(y)} missing ones")
-    labels = y[~missing]
-    if labels.dtype == object:
-        kinds = sorted({kind_of(label) for label in labels.tolist()})
-        if len(kinds) > 1:
-            raise InputError("y", "must hold labels of one kind", came=" and ".join(kinds))
-        labels = np.array(labels.tolist())
-    if labels.dtype.kind == "f" and missing.any() and (labels == labels.astype(np.int64)).all():
-        labels = labels.astype(np.int64)  # integers that became floats because of NaN
-    check_classification_targets(labels)
-    codes = np.full(len(y), -1)
-    classes, codes[~missing] = np.unique(labels, return_inverse=True)
-    return classes, codes
+        raise InputError("y", "must hold at least one label", came=f"{len(codes)} missing ones")
+    seen, codes[~missing] = np.unique(codes[~missing], return_inverse=True)
+    codes[missing] = -1
+    return np.array(column.labels)[seen], codes
+
+
+def check_table(estimator: Any, X: Any, reset: bool) -> Any:
+    """The features passed to an estimator, checked; dataframes stay as they are."""
+    if isinstance(seen_by_narwhals(X, "X"), nw.LazyFrame):
+        came = f"a {type(X).__name__}"
+        raise InputTypeError("X", "must be held in memory", came=came, remedy="Collect it.")
+    if frame_of(X) is None:
+        mixed = isinstance(X, (list, tuple)) and np.array(X).dtype.kind == "U"
+        X = np.array(X, dtype=object) if mixed else X
+        accepted = {"dtype": None, "accept_sparse": ["csr", "csc"]}
+        return validate_data(estimator, X, reset=reset, ensure_all_finite="allow-nan", **accepted)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    if 0 in X.shape:
+        came = f"0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
+        raise InputError("X", "must have rows and columns", came=came)
+    return X
 
 
 class TableClassifier(ClassifierMixin):  # type: ignore[misc]
@@ -110,20 +120,6 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
         notes = " ".join(map(str, self.notes_)) or "nothing"
         facts = {"made by": type(self).__name__, "what to know": notes}
         self.consensus_.report(path, details={**facts, **(details or {})}, **options)
-
-    def _check_X(self, X: Any, reset: bool) -> Any:
-        """The features, checked; dataframes stay as they are."""
-        if isinstance(seen_by_narwhals(X, "X"), nw.LazyFrame):
-            came = f"a {type(X).__name__}"
-            raise InputTypeError("X", "must be held in memory", came=came, remedy="Collect it.")
-        if frame_of(X) is None:
-            accepted = {"dtype": None, "accept_sparse": ["csr", "csc"]}
-            return validate_data(self, X, reset=reset, ensure_all_finite="allow-nan", **accepted)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if not X.shape[0]:
-            came = f"0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
-            raise InputError("X", "must have at least one row", came=came)
-        return X
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

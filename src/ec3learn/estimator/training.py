@@ -23,6 +23,7 @@ from .._text import arg, count
 from .._typing import Array
 from ..algebra.membership import normalised
 from ..answer.notes import Note
+from .features import Features
 from .models.classifiers import Sized
 from .pools import Pool
 from .rows import take_rows
@@ -48,8 +49,16 @@ class Training:
     judge_all: bool = False  # whether all labelled rows get votes, however many they are
 
     def __post_init__(self) -> None:
-        self.labelled = np.flatnonzero(self.codes >= 0)  # positions of rows
-        self.rest = np.flatnonzero(self.codes < 0)
+        self.has_own_folds = self.groups is not None or hasattr(self.cv, "split")
+        self.order = np.arange(len(self.codes)) if self.has_own_folds else self._order()
+        self.labelled = self.order[self.codes[self.order] >= 0]  # positions of rows
+        self.rest = self.order[self.codes[self.order] < 0]
+
+    def _order(self) -> Array:
+        """The rows in an order of their content: another order of the table changes no answer."""
+        numbers = Features().fit_transform(self.X)
+        mixed = numbers @ np.random.default_rng(0).random(numbers.shape[1])
+        return np.lexsort((self.codes, mixed))
 
     # ---- classifiers -----------------------------------------------------------------------------
 
@@ -68,10 +77,13 @@ class Training:
         for name, [(model, shares), *out_of_fold] in self._fit(pool, self.codes, parts).items():
             table = np.full((len(self.codes), self.n_classes), np.nan)
             table[self.rest] = shares
-            bags = None if out_of_fold or not self.folds else out_of_bag(model, self.n_classes)
-            for number, (_, test) in enumerate(self.folds):
-                at = np.searchsorted(self.labelled, test)
-                table[test] = out_of_fold[number][1] if bags is None else bags[at]
+            for (_, test), (_, said) in zip(self.folds, out_of_fold, strict=False):
+                table[test] = said
+            if not out_of_fold and self.folds:
+                judged = np.concatenate([test for _, test in self.folds])
+                unseen = np.full_like(table, np.nan)
+                unseen[self.labelled] = out_of_bag(model, self.n_classes)
+                table[judged] = unseen[judged]
             models[name], votes[name] = [model], table
         return models, votes
 
@@ -123,19 +135,15 @@ class Training:
         With fewer than ten rows per class they lean to other classes.
         """
         enough = len(self.labelled) >= 10 * self.n_classes > 10
-        return enough and not self._has_own_folds() and is_forest(model)
+        return enough and not self.has_own_folds and is_forest(model)
 
     # ---- folds -----------------------------------------------------------------------------------
-
-    def _has_own_folds(self) -> bool:
-        """Whether the user says which rows are in one fold."""
-        return self.groups is not None or hasattr(self.cv, "split")
 
     @cached_property
     def folds(self) -> list[Fold]:
         """The folds of the labelled rows."""
         codes = self.codes[self.labelled]
-        if not self._has_own_folds():
+        if not self.has_own_folds:
             return self._stratified(codes)
         groups = None if self.groups is None else take_rows(self.groups, self.labelled)
         splitter = self.cv
@@ -165,7 +173,7 @@ class Training:
     def notes(self) -> list[Note]:
         """What to know of the folds."""
         most = int(np.bincount(self.codes[self.labelled]).max())
-        if self._has_own_folds() or most >= self.cv:
+        if self.has_own_folds or most >= self.cv:
             return []
         none = "labelled rows get no votes to judge classifiers by"
         what = none if most == 1 else f"votes come from {most} folds"
@@ -176,10 +184,11 @@ class Training:
 
     def fit_clusterings(self, pool: Pool) -> tuple[dict[str, Any], dict[str, Array]]:
         """The fitted clusterings, and the cluster of each row."""
-        jobs = (delayed(_fit_and_assign)(name, model, self.X) for name, model in pool)
+        X, places = take_rows(self.X, self.order), np.argsort(self.order)
+        jobs = (delayed(_fit_and_assign)(name, model, X) for name, model in pool)
         models, clusters = {}, {}
-        for (name, _), fitted in zip(pool, Parallel(self.n_jobs)(jobs), strict=True):
-            models[name], clusters[name] = fitted
+        for (name, _), (model, labels) in zip(pool, Parallel(self.n_jobs)(jobs), strict=True):
+            models[name], clusters[name] = model, labels[places]
         return models, clusters
 
 

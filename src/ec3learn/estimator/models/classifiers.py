@@ -14,12 +14,6 @@ from sklearn.model_selection import StratifiedKFold
 
 from ..._typing import Array
 
-FEW_ROWS = 500  # boosting gets fewer rounds
-VERY_FEW_ROWS = 200  # forests get fewer trees
-MANY_ROWS = 1_000  # of each class: a perceptron can spare some to know when to stop
-MOST_TREES = 10_000  # of boosting: a round takes a tree per class
-MOST_NUMBERS = 150_000  # in the leaves of a tree of a forest, a number per class each
-
 
 @dataclass(eq=False, repr=False)
 class Sized(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,26 +62,29 @@ def folds_of_calibration(model: Any, counts: Array) -> dict[str, Any]:
 
 
 def leaves_and_rounds(model: Any, counts: Array) -> dict[str, Any]:
-    """A leaf needs a twentieth of the rows at most; few rows get fewer rounds at a higher rate."""
-    n_rows, n_rounds = int(counts.sum()), min(model.max_iter, max(1, MOST_TREES // len(counts)))
-    leaf = max(1, min(model.min_samples_leaf, n_rows // 20))
-    if n_rows >= FEW_ROWS:
-        return {"min_samples_leaf": leaf, "max_iter": n_rounds}
+    """A leaf has a twentieth of the rows at most, and all rounds have 10,000 trees, one per class.
+
+    Below 500 rows half the rounds learn twice as fast.
+    """
+    n_rows, n_rounds = int(counts.sum()), max(1, min(model.max_iter, 10_000 // len(counts)))
+    settings = {"min_samples_leaf": max(1, min(model.min_samples_leaf, n_rows // 20))}
+    if n_rows >= 500:
+        return settings | {"max_iter": n_rounds}
     faster = {"max_iter": max(1, n_rounds // 2), "learning_rate": 2 * model.learning_rate}
-    return {"min_samples_leaf": leaf, **faster}
+    return settings | faster
 
 
 def trees(model: Any, counts: Array) -> dict[str, Any]:
-    """Half the trees for very few rows; larger leaves where memory would not do."""
+    """Half the trees below 200 rows; leaves so large that a tree holds 150,000 numbers at most."""
     n_rows, n_trees = int(counts.sum()), model.n_estimators
-    leaf = max(model.min_samples_leaf, n_rows * len(counts) // MOST_NUMBERS)
-    n_trees = n_trees // 2 if n_rows < VERY_FEW_ROWS else n_trees
+    leaf = max(model.min_samples_leaf, n_rows * len(counts) // 150_000)
+    n_trees = n_trees // 2 if n_rows < 200 else n_trees
     return {"n_estimators": n_trees, "min_samples_leaf": leaf}
 
 
 def penalty_and_stopping(model: Any, counts: Array) -> dict[str, Any]:
-    """Many rows need less of a penalty; many of each class can spare a tenth for early stopping."""
+    """Many rows need less of a penalty; 1,000 of each class can spare some to know when to stop."""
     return {
-        "alpha": model.alpha * min(1.0, MANY_ROWS / int(counts.sum())),
-        "early_stopping": bool(counts.min() >= MANY_ROWS),
+        "alpha": model.alpha * min(1.0, 1_000 / int(counts.sum())),
+        "early_stopping": bool(counts.min() >= 1_000),
     }

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from ..._checks import MissingExtraError
+from ..._checks import require_library
 from ..._typing import Array
 
 
@@ -29,12 +29,9 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def fit(self, X: Any, y: Any) -> ConvolutionalNetwork:
         """Train the network."""
-        try:
-            torch, skorch = import_module("torch"), import_module("skorch")
-        except ImportError:
-            what = "The convolutional network needs torch and skorch"
-            phrase = f"{what}: pip install 'ec3learn[cnn]'"
-            raise MissingExtraError("torch", phrase=phrase, remedy="Or leave it out.") from None
+        for library in ("torch", "skorch"):
+            require_library("The convolutional network", library, "cnn")
+        torch, skorch = import_module("torch"), import_module("skorch")
         self.classes_, codes = np.unique(y, return_inverse=True)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         # The seed of the user's own torch code stays as it is. Steps so small need one thread.
