@@ -233,8 +233,8 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 
         Those of clusterings that are chosen by name depend on the number of classes.
         """
-        named = isinstance(self.classifiers, str)
-        classifiers = classifier_pool(self.classifiers) if named else self.classifiers
+        pool = self.classifiers
+        classifiers = classifier_pool(pool) if isinstance(pool, str) else pool
         clusterers = [] if isinstance(self.clusterers, str) else self.clusterers
         return [(name, model) for pool in (classifiers, clusterers) for name, model in pool]
 

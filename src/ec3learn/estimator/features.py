@@ -139,7 +139,8 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         numbers = np.array([columns[j] for j in self._numbers])
         assert_all_finite(numbers, allow_nan=True, input_name="X")
         texts = np.array([columns[j] for j in self._texts], dtype=object)
-        return (part.reshape(len(part), X.shape[0]).T for part in (numbers, texts))
+        n_rows = X.shape[0]
+        return numbers.reshape(-1, n_rows).T, texts.reshape(-1, n_rows).T
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
