@@ -226,7 +226,6 @@ def test_the_house_is_read_with_imports_in_functions_and_without_those_for_types
 
 # What the package may grow to; whoever makes it smaller lowers the number.
 LIMITS = {"statements": 9_300, "functions": 1_160, "classes": 120, "raises": 220, "lines": 400}
-LONGER = {"ec3learn.votes.votes"}  # docstrings of the class that users make
 
 
 def test_the_house_does_not_grow():
@@ -243,7 +242,7 @@ def test_the_house_does_not_grow():
         "functions": sum(isinstance(node, functions) for node in nodes),
         "classes": sum(isinstance(node, ast.ClassDef) for node in nodes),
         "raises": sum(isinstance(node, ast.Raise) for node in nodes),
-        "lines": max(_length(module) for name, module in MODULES.items() if name not in LONGER),
+        "lines": max(_length(module) for module in MODULES.values()),
     }
     assert {what: n for what, n in size.items() if n > LIMITS[what]} == {}
 

@@ -138,10 +138,8 @@ def unknown_name(
     names = list(allowed)
     near = get_close_matches(name, names, n=1) if isinstance(name, str) else []
     meant = f"Did you mean {near[0]!r}? " if near else ""
-    choose = f"Choose from: {', '.join(names) or 'none'}{f', {hint}' if hint else ''}."
-    return InputError(
-        argument, phrase=f"Unknown {argument} {name!r}{of}", got=name, remedy=f"{meant}{choose}"
-    )
+    remedy = f"{meant}Choose from: {', '.join(names) or 'none'}{f', {hint}' if hint else ''}."
+    return InputError(argument, phrase=f"Unknown {argument} {name!r}{of}", got=name, remedy=remedy)
 
 
 def require_library(what: str, library: str, extra: str | None = None) -> None:
@@ -158,10 +156,9 @@ def require_number(
     name: str, value: Any, *, least: float | None = None, above: float | None = None
 ) -> None:
     """Refuse what is not a finite number >= `least`, or > `above`."""
-    bound = f"> {above}" if least is None else f">= {least}"
-    finite = is_number(value) and isfinite(value)
-    small = finite and least is not None and value < least
-    if not finite or small or (above is not None and value <= above):
+    bound = f">= {least}" if above is None else f"> {above}"
+    enough = is_number(value) and (value >= (least or 0) if above is None else value > above)
+    if not enough or not isfinite(value):
         raise InputError(name, f"must be a finite number {bound}", got=value)
 
 

@@ -20,7 +20,6 @@ from threading import Lock, Thread
 from typing import Any, BinaryIO
 
 from ._checks import (
-    InputError,
     InputFileError,
     InputFileExistsError,
     InputFileNotFoundError,
@@ -41,10 +40,9 @@ BEGIN, LOCK = ".ec3learn-", "lock"  # how the name of such a folder begins, and 
 
 def path_of(path: Any, argument: str = "path") -> Path:
     """The path of a file; what is no path, and folders, are refused."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputTypeError(argument, "must be the name of a file", got=path)
-    if not os.fspath(path) or "\0" in os.fspath(path):
-        raise InputError(argument, "must be the name of a file, without NUL", got=path)
+    is_path = isinstance(path, (str, os.PathLike))
+    if not is_path or not os.fspath(path) or "\0" in os.fspath(path):
+        raise InputTypeError(argument, "must be the name of a file, without NUL", got=path)
     if os.path.isdir(path):
         raise InputFileError(argument, "must be a file", came=f"the folder {Path(path)}")
     return Path(path)
@@ -87,10 +85,8 @@ def publish(finished: Path, target: Path) -> None:
             return
         os.fsync(file.fileno())
     place = os.path.realpath(target)
-    umask = os.umask(0)
-    os.umask(umask)
-    mode = stat.S_IMODE(os.stat(place).st_mode) if os.path.exists(place) else 0o666 & ~umask
-    os.chmod(finished, mode)
+    if os.path.exists(place):
+        os.chmod(finished, stat.S_IMODE(os.stat(place).st_mode))
     os.replace(finished, place)
 
 

@@ -36,8 +36,6 @@ class Table:
         return cls(columns, note)
 
     def __getitem__(self, name: str) -> Sequence[Any]:
-        if name not in self.columns:
-            raise KeyError(f"Unknown column {name!r}. Choose from: {', '.join(self.columns)}.")
         return self.columns[name]
 
     def __len__(self) -> int:
@@ -68,16 +66,9 @@ class Table:
             return nw.from_dict(
                 {name: list(values) for name, values in self.columns.items()}, backend=backend
             ).to_native()
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError(
-                f"A {backend} table needs {backend}: pip install {backend}."
-            ) from None
-        except ValueError as error:  # several sentences in several lines
-            if "backend" not in str(error):
-                raise
-            raise InputError(
-                "backend", "must be 'pandas', 'polars', 'pyarrow' or the like", got=backend
-            ) from None
+        except (ModuleNotFoundError, ValueError) as error:
+            must = "must be 'pandas', 'polars', 'pyarrow' or the like, and installed"
+            raise InputError("backend", must, got=backend) from error
 
     @property
     def _shown(self) -> Mapping[str, Sequence[Any]]:

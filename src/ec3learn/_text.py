@@ -61,7 +61,7 @@ def arg(name: str, value: Any = None) -> str:
 SHOWN, HINTED = 48, 300  # characters of a name that are shown, and that its hint has
 # What would break a line, hide, or turn the text after it around.
 UNSHOWN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+    "[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
 
 
@@ -73,16 +73,8 @@ def printable(text: str, lines: bool = False) -> str:
     >>> printable("\x1b[31mred\nblue"), printable("two\nlines", lines=True)
     ('�[31mred⏎blue', 'two\nlines')
     """
-
-    def instead(match: re.Match[str]) -> str:
-        sign = match.group()
-        if sign in "\n\r":
-            return sign if lines and sign == "\n" else "⏎"
-        return "�"
-
-    return (
-        UNSHOWN.sub(instead, text).encode("utf-8", "replace").decode()
-    )  # lone surrogates become ?
+    text = re.sub("\r" if lines else "[\n\r]", "⏎", text)
+    return UNSHOWN.sub("�", text).encode("utf-8", "replace").decode()  # lone surrogates become ?
 
 
 def shown(text: Any, most: int = SHOWN) -> str:

@@ -63,9 +63,8 @@ def write_demo(path: str | os.PathLike[str], overwrite: bool = False) -> None:
     target = place_for(path, overwrite, "votes")
     table = demo_votes()
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows(row.values() for row in table.rows())
+    rows = (row.values() for row in table.rows())
+    csv.writer(text, lineterminator="\n").writerows([table.columns, *rows])
     with whole_file(target) as file:
         file.write(text.getvalue().encode())
 
@@ -73,23 +72,17 @@ def write_demo(path: str | os.PathLike[str], overwrite: bool = False) -> None:
 def solve_demo() -> tuple[Table, Consensus]:
     """How often each base model and consensus is right where it votes; and the consensus."""
     table = demo_votes()
-    classifiers, clusterings = (
-        {name: table[name] for name in CLASSIFIERS},
-        {name: table[name] for name in CLUSTERINGS},
-    )
-    votes, alone = Votes.from_labels(classifiers, clusterings), Votes.from_labels(classifiers)
-    consensus, iec3 = solve(votes, table["gold"]), EC3().solve(votes, table["gold"])
+    classifiers = {name: table[name] for name in CLASSIFIERS}
+    votes = Votes.from_labels(classifiers, {name: table[name] for name in CLUSTERINGS})
+    consensus = solve(votes, table["gold"])
     answers = classifiers | {
-        "majority vote": MajorityVote().solve(alone).labels(),
-        "iEC3": iec3.labels(),
+        "majority vote": MajorityVote().solve(Votes.from_labels(classifiers)).labels(),
+        "iEC3": EC3().solve(votes, table["gold"]).labels(),
+        "the default": consensus.labels(),
     }
-    answers |= {"the default": consensus.labels()}
+    asked = [i for i, gold in enumerate(table["gold"]) if not gold]
     right = [
-        fmean(
-            label == truth
-            for label, truth, gold in zip(labels, table["truth"], table["gold"], strict=True)
-            if label and not gold
-        )
+        fmean(labels[i] == table["truth"][i] for i in asked if labels[i])
         for labels in answers.values()
     ]
     return Table({"model": list(answers), "right": right}), consensus

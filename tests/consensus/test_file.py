@@ -185,8 +185,8 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, w8):
 @pytest.mark.parametrize(
     ("path", "error", "words"),
     [
-        (5, TypeError, "path must be the name of a file, got 5."),
-        (None, TypeError, "path must be the name of a file, got None."),
+        (5, TypeError, "path must be the name of a file, without NUL, got 5."),
+        (None, TypeError, "path must be the name of a file, without NUL, got None."),
         ("", ValueError, "path must be the name of a file, without NUL, got ''."),
     ],
 )

@@ -499,7 +499,7 @@ def test_nothing_is_left_of_a_report_that_failed(pool, tmp_path, monkeypatch):
             TypeError,
             "^truth must hold labels of one kind: .* got str and int",
         ),
-        ({"path": 5}, TypeError, "path must be the name of a file, got 5"),
+        ({"path": 5}, TypeError, "path must be the name of a file, without NUL, got 5"),
         ({"n_contested": -1}, ValueError, "n_contested must be an integer >= 0, got -1"),
         (
             {"path": "no/such/folder/report.html"},

@@ -151,7 +151,7 @@ def test_a_score_out_of_range_is_refused_or_missing():
         ),
         (
             lambda: Votes.from_labels({"j": [1, 2]}, classes=[0, 1], scale=5),
-            "scale must be a Scale, a sequence of answers, or a dict of voter -> scale, got 5.",
+            "values must be a list of different labels: all ints, all bools or all strings, got 5.",
         ),
     ],
 )

@@ -54,7 +54,6 @@ def fields_of_columns(
     }
     rows, distinct = _distinct(read) if len(read) == len(tables) else ({}, read)
     named = [name for name in columns if name not in scales]
-    _require_ends(classes, bool(named), scales)
     voted = [distinct[name] for name in named if name in read]
     soft = {name: tables[name] for name in named if name not in read}
     class_names = classes_of(voted, soft, classes, argument, clean)
@@ -75,7 +74,7 @@ def fields_of_columns(
             column = distinct[name], read[name]
             hard[m] = vote_codes(*column, class_names, scales.get(name), argument, clean)
         cluster = BaseModel(name, "clustering", labels) if name in clusterings else None
-        models.append(cluster or _voter(name, scales, class_names))
+        models.append(cluster or _voter(name, scales.get(name), class_names))
     fields = _fields(class_names, models, len(table), Stores(hard, shares)) | rows
     return fields | {"stores": _with_crowd(**fields)}
 
@@ -92,26 +91,21 @@ def _distinct(columns: Mapping[str, Column]) -> tuple[dict[str, Array], Mapping[
 
 def _with_crowd(models: Models, counts: Array, stores: Stores, **fields: Any) -> Stores:
     """The stores with many classifiers that hardly vote kept as sparse entries."""
-    sizes = [model.n_groups for model in models]
     crowd = {m: codes for m, codes in stores.hard.items() if models[m].kind == "classifier"}
-    if len(crowd) < SPARSE_MODELS:
+    n_votes = sum(counts @ (codes < models[m].n_groups) for m, codes in crowd.items())
+    n_possible = len(crowd) * fields["n_objects"]
+    if len(crowd) < SPARSE_MODELS or n_votes > (1 - SPARSE_FROM) * n_possible:
         return stores
-    rows = [np.flatnonzero(codes < sizes[m]) for m, codes in crowd.items()]
-    n_votes = sum(counts[voted].sum() for voted in rows)
-    if n_votes > (1 - SPARSE_FROM) * len(crowd) * fields["n_objects"]:
-        return stores
-    cast = zip(crowd.items(), rows, strict=True)
-    groups = [models.offsets[m] + codes[voted] for (m, codes), voted in cast]
+    rows = {m: np.flatnonzero(codes < models[m].n_groups) for m, codes in crowd.items()}
+    groups = [models.offsets[m] + crowd[m][voted] for m, voted in rows.items()]
     shape = (len(counts), models.n_groups)
-    entries = entries_of_votes(np.concatenate(rows), np.concatenate(groups), shape)
+    entries = entries_of_votes(np.concatenate([*rows.values()]), np.concatenate(groups), shape)
     others = {m: codes for m, codes in stores.hard.items() if m not in crowd}
     return Stores(others, sparse=entries)
 
 
-def _voter(name: str, scales: Mapping[str, Scale], class_names: Array) -> BaseModel:
-    if name in scales:
-        return scales[name].grader(name)
-    return BaseModel(name, "classifier", class_names)
+def _voter(name: str, scale: Scale | None, class_names: Array) -> BaseModel:
+    return scale.grader(name) if scale else BaseModel(name, "classifier", class_names)
 
 
 def _fields(
@@ -126,16 +120,6 @@ def _fields(
         "counts": ones(n_objects),
         "stores": stores,
     }
-
-
-def _require_ends(classes: Any, is_named: bool, scales: Mapping[str, Scale]) -> None:
-    if scales and classes is None and not is_named:
-        raise InputError(
-            "classes",
-            "must say what the ends of a scale mean, from low to high",
-            came="none",
-            remedy=f"Pass {arg('classes', ['bad', 'good'])}, or whatever they are called.",
-        )
 
 
 def require_unique_names(names: Sequence[str]) -> None:
@@ -167,16 +151,16 @@ def fields_of_long(
     require_choice("repeats", repeats, REPEATS)
     lengths = [len(part) if hasattr(part, "__len__") else 0 for part in (objects, voters, labels)]
     if len(set(lengths)) > 1:
-        three = f"{arg('objects')}, {arg('voters')} and {arg('labels')}"
         came = "{}, {} and {}".format(*lengths)
-        raise InputError("objects", phrase=f"{three} must have the same length, got {came}")
+        phrase = f"{arg('objects')}, {arg('voters')} and {arg('labels')} must have the same length"
+        raise InputError("objects", phrase=f"{phrase}, got {came}")
     object_codes, ids = _ordered_objects(single_column(objects, "objects"), object_ids)
     voter_codes, voter_labels = name_codes(single_column(voters, "voters"), "voters")
     names = [str(name) for name in voter_labels]
     absent, scales = labels_for_missing(missing), scales_of(scale, names)
     column = single_column(labels, "labels", mixed=scale is not None, missing=absent)
     class_names, codes = _ballots(column, voter_codes, names, scales, classes, clean)
-    models = Models(_voter(name, scales, class_names) for name in names)
+    models = Models(_voter(name, scales.get(name), class_names) for name in names)
     voted = np.flatnonzero(codes < np.diff(models.offsets)[voter_codes])
     object_codes, voter_codes = object_codes[voted], voter_codes[voted]
     groups = models.offsets[voter_codes] + codes[voted]
@@ -234,8 +218,8 @@ def _ballots(
     """The classes, and the number of each vote's class or answer, behind all if it is missing."""
     scale_of = [scales.get(name) for name in names]
     names_class = np.array([scale is None for scale in scale_of])[voter_codes]
-    _require_ends(classes, bool(names_class.any()), scales)
-    class_names = classes_of([column.take(names_class)], {}, classes, "labels", clean)
+    named = [column.take(names_class)] if names_class.any() else []
+    class_names = classes_of(named, {}, classes, "labels", clean)
     codes = np.empty(len(voter_codes), dtype=np.int64)
     for scale in dict.fromkeys(scale_of):
         rows = np.array([other == scale for other in scale_of])[voter_codes]

@@ -20,13 +20,8 @@ TIE = 1e-12  # shares that differ by less are equal but for rounding
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def only_rows(votes: Votes, rows: Array) -> Votes:
-    """Some of the distinct rows with their weights, each as one object."""
-    return with_rows(votes, rows, None)
-
-
-def with_rows(votes: Votes, rows: Array, index: Array | None) -> Votes:
-    """Some of the distinct rows, and the number of each object's row among them."""
+def only_rows(votes: Votes, rows: Array, index: Array | None = None) -> Votes:
+    """Some of the distinct rows, each as one object, or with each object's row among them."""
     return replace(
         votes,
         n_objects=len(rows if index is None else index),
@@ -61,13 +56,14 @@ def by_object(votes: Votes) -> Votes:
     """The votes with one row per object."""
     if votes.index is None:
         return votes
-    return recounted(with_rows(votes, votes.index, None), votes.sample_weight)
+    return recounted(only_rows(votes, votes.index), votes.sample_weight)
 
 
 def spread_over(votes: Votes, index: Array, object_ids: Array | None = None) -> Votes:
     """The same distinct rows for other objects: the row of each, and their names."""
-    moved = replace(votes, n_objects=len(index), index=index, object_ids=object_ids)
-    return recounted(moved, None)
+    return recounted(
+        replace(votes, n_objects=len(index), index=index, object_ids=object_ids), sample_weight=None
+    )
 
 
 def split_by(votes: Votes, codes: Array) -> tuple[Votes, Array]:
@@ -78,7 +74,7 @@ def split_by(votes: Votes, codes: Array) -> tuple[Votes, Array]:
     if packed is None:
         return by_object(votes), codes
     objects, index, _ = packed
-    split = with_rows(votes, votes.index[objects], index)
+    split = only_rows(votes, votes.index[objects], index)
     return recounted(split, votes.sample_weight), codes[objects]
 
 
@@ -90,15 +86,13 @@ def merge_equal_rows(votes: Votes) -> Votes:
     columns: list[Codes] = [
         (codes, votes.models[m].n_groups + 1) for m, codes in stores.hard.items()
     ]
-    most = votes.n_rows
     if stores.sparse is not None:
         columns.append(row_numbers(stores.sparse))
-        most //= 2
     packed = distinct_rows(columns)
-    if packed is None or len(packed[0]) > most:
+    if packed is None or (stores.sparse is not None and len(packed[0]) > votes.n_rows // 2):
         return votes
     rows, number, _ = packed
-    return recounted(with_rows(votes, rows, number[row_of_objects(votes)]), votes.sample_weight)
+    return recounted(only_rows(votes, rows, number[row_of_objects(votes)]), votes.sample_weight)
 
 
 # ---- models --------------------------------------------------------------------------------------

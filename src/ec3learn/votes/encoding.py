@@ -44,7 +44,11 @@ def classes_of(
         if not names or (kind_of(names[0]) == "int" and names[0] >= 0 and names[-1] < n_columns):
             names = list(range(n_columns))
     if classes is None and not names:
-        raise InputError(argument, "must hold at least one vote", came="only missing ones")
+        if columns:
+            raise InputError(argument, "must hold at least one vote", came="only missing ones")
+        remedy = f"Pass {arg('classes', ['bad', 'good'])}, or whatever they are called."
+        must = "must say what the ends of a scale mean, from low to high"
+        raise InputError("classes", must, came="none", remedy=remedy)
     array = label_array(names if classes is None else label_list("classes", classes))
     for name, table in tables.items():
         require_width(name, table, array, argument)
@@ -156,9 +160,9 @@ def label_codes(column: Column) -> tuple[Array, Array]:
     used = column.seen
     lookup = np.full(column.n_codes, len(used), dtype=smallest_uint(len(used) + 1))
     lookup[used] = np.arange(len(used))
-    if isinstance(column.labels, np.ndarray):
-        return np.take(lookup, column.codes), column.labels[used]
-    return np.take(lookup, column.codes), label_array([column.labels[code] for code in used])
+    is_array = isinstance(column.labels, np.ndarray)
+    labels = column.labels[used] if is_array else label_array([column.labels[i] for i in used])
+    return np.take(lookup, column.codes), labels
 
 
 def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
@@ -190,11 +194,11 @@ def known_codes(
     if labels is not None and not len(labels) and not len(names):
         return np.full(n_objects, -1)
     column = single_column(known if labels is None else labels, argument, KNOWN)
-    if len(column) != len(names):
+    if len(column.codes) != len(names):
         raise InputError(
             argument,
             f"must have one entry for each of the {len(names)} objects",
-            got=len(column),
+            got=len(column.codes),
             remedy="Pass a dict of object -> label to name only a few.",
         )
     places = _places(column, classes.tolist(), _exact_label)[column.codes]
@@ -233,8 +237,6 @@ def _pairs_of(
         return list(known.keys()), list(known.values())
     if object_ids is not None and has_index(known):
         return [plain(item) for item in known.index], known.tolist()
-    if isinstance(known, list) and known and all(isinstance(pair, tuple) for pair in known):
-        known = tuple(zip(*known, strict=True))
     parts = known if isinstance(known, tuple) and len(known) == 2 else ()
     if parts and all(hasattr(part, "__len__") and not isinstance(part, str) for part in parts):
         return [plain(item) for item in parts[0]], [plain(item) for item in parts[1]]
@@ -286,8 +288,9 @@ def _unknown_object(
     name: Any, object_ids: Array | None, n_objects: int, argument: str
 ) -> InputError:
     if object_ids is None:
-        must = f"must name objects by number, from 0 to {n_objects - 1}"
-        return InputError(argument, must, got=name)
+        return InputError(
+            argument, f"must name objects by number, from 0 to {n_objects - 1}", got=name
+        )
     remedy = f"The first objects are {listed(object_ids, 5)}."
     alike = [other for other in object_ids.tolist() if str(other) == str(name)]
     if alike:  # ids that one file has as numbers, and another as text
@@ -297,10 +300,8 @@ def _unknown_object(
 
 
 def rows_by_index(table: Any, object_ids: Array | None, argument: str) -> Array | None:
-    """The same for the index of a pandas column or table; None where it does not name objects."""
+    """The same for the index of a pandas column or table; None where it has none."""
     if object_ids is None or not has_index(table):
         return None
     names = [plain(name) for name in table.index]
-    if set(object_ids.tolist()).isdisjoint(names):
-        return None
     return rows_by_name(names, len(object_ids), object_ids, argument)

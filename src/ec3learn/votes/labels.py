@@ -27,11 +27,9 @@ def kind_of(label: Label) -> str:
 
 def is_missing(value: object) -> bool:
     """Whether a value stands for no vote: None, NaN, pandas' NA, NaT, numpy's masked."""
-    if value is None or type(value).__name__ in {"NAType", "NaTType", "MaskedConstant"}:
-        return True
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        return bool(np.isnat(value))
-    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+    if isinstance(value, (float, np.floating, np.datetime64, np.timedelta64)):
+        return bool(value != value)  # NaN and NaT
+    return value is None or type(value).__name__ in {"NAType", "NaTType", "MaskedConstant"}
 
 
 def labels_for_missing(missing: Any) -> Missing:
@@ -51,8 +49,8 @@ def label_list(argument: str, labels: Any) -> list[Label]:
     """A list of different labels of one kind, as the user passed it."""
     names = [plain(label) for label in labels] if hasattr(labels, "__iter__") else []
     kinds = {kind_of(label) for label in names}
-    is_text = isinstance(labels, str)
-    if is_text or len(kinds) != 1 or not kinds <= KINDS or len(set(names)) < len(names):
+    is_one_kind = len(kinds) == 1 and kinds <= KINDS and not isinstance(labels, str)
+    if not is_one_kind or len(set(names)) < len(names):
         raise InputTypeError(
             argument,
             "must be a list of different labels: all ints, all bools or all strings",

@@ -96,8 +96,6 @@ def read_prior(prior: Any, classes: Array, n_objects: int, object_ids: Array | N
     pandas table whose index has their names.
     """
     if isinstance(prior, Mapping):
-        if not prior:
-            return np.full((n_objects, len(classes)), np.nan)
         rows: Array | None = rows_by_name(list(prior), n_objects, object_ids, "prior")
         prior = list(prior.values())
     else:

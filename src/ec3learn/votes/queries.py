@@ -10,6 +10,7 @@ import numpy as np
 from .._checks import InputError, InputIndexError
 from .._text import arg
 from .._typing import Array
+from .derived import row_of_objects
 from .labels import Label, kind_of, plain
 
 if TYPE_CHECKING:
@@ -71,9 +72,7 @@ def objects_per_row(votes: Votes) -> Array:
     """How many objects have each distinct row."""
     if votes.sample_weight is None:
         return votes.counts
-    if votes.index is None:
-        return np.ones(votes.n_rows)
-    return np.bincount(votes.index, minlength=votes.n_rows).astype(np.float64)
+    return np.bincount(row_of_objects(votes), minlength=votes.n_rows).astype(np.float64)
 
 
 def n_alike(votes: Votes) -> Array:
@@ -90,8 +89,8 @@ def has_clusterings(votes: Votes) -> bool:
 
 def has_graders(votes: Votes) -> bool:
     """Whether voters with a weight above 0 answer on a scale."""
-    graded = votes.models.is_voter & ~votes.models.is_classifier
-    return bool((graded & (votes.weights > 0)).any())
+    is_grader = votes.models.is_voter & ~votes.models.is_classifier
+    return bool((is_grader & (votes.weights > 0)).any())
 
 
 def require_labels(votes: Votes, argument: str) -> Votes:
@@ -104,11 +103,11 @@ def require_labels(votes: Votes, argument: str) -> Votes:
         if votes.n_classes > n_votes / 2:
             came = f"{votes.n_classes:,} different ones in {n_votes:,.0f} votes"
     if came:
-        leave_out = f"Leave out texts, names and measurements, pass {arg('scale')} with answers"
         raise InputError(
             argument,
             "must hold labels of classes",
             came=came,
-            remedy=f"{leave_out} that have an order, or name the {arg('classes')}.",
+            remedy=f"Leave out texts, names and measurements, pass {arg('scale')} with answers "
+            f"that have an order, or name the {arg('classes')}.",
         )
     return votes

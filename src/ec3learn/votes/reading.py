@@ -38,9 +38,6 @@ class Column:
     n_codes: int  # one more than there are labels if some are missing
     missing: Missing = frozenset()  # labels that are no votes
 
-    def __len__(self) -> int:
-        return len(self.codes)
-
     @cached_property
     def seen(self) -> Array:
         """The codes of the labels that occur and are votes."""
@@ -93,9 +90,11 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
                 by_column[begin : begin + ROWS] = table[begin : begin + ROWS]
         columns = {f"{prefix}_{first + j}": by_column[:, j] for j in range(table.shape[1])}
     if not columns or any(column.shape[:1] == (0,) for column in columns.values()):
-        hint = "Leave it out if there is nothing to pass." if argument == "clusterings" else ""
         raise InputError(
-            argument, "must hold at least one object and one model", came="none", remedy=hint
+            argument,
+            "must hold at least one object and one model",
+            came="none",
+            remedy="Leave it out if there is nothing to pass." * (argument == "clusterings"),
         )
     return columns
 
@@ -128,8 +127,8 @@ def _as_array(values: Any, where: str, allowed: str) -> Array:
         if hasattr(values, "__array__"):
             return np.asarray(values)
         raise InputTypeError(where, f"must be {allowed}", came=type(values).__name__)
-    whole = native.dtype.is_integer() or native.dtype == nw.Boolean
-    whole = whole and native.dtype not in (nw.Int128, nw.UInt128)
+    is_wide = native.dtype in (nw.Int128, nw.UInt128)
+    whole = native.dtype == nw.Boolean or (native.dtype.is_integer() and not is_wide)
     if native.dtype.is_float() or (whole and not native.is_null().any()):
         return native.to_numpy()
     objects = np.empty(len(native), dtype=object)
@@ -299,5 +298,5 @@ def has_index(table: Any) -> bool:
     """Whether a column or table is one of pandas whose rows have names."""
     import narwhals.stable.v2 as nw
 
-    of_pandas = nw.dependencies.is_pandas_series(table) or is_pandas(table)
-    return of_pandas and type(table.index).__name__ != "RangeIndex"
+    is_series = nw.dependencies.is_pandas_series(table)
+    return (is_series or is_pandas(table)) and type(table.index).__name__ != "RangeIndex"

@@ -6,19 +6,20 @@ means which class.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from .._checks import InputError, InputTypeError, require_choice, unknown_name
+from .._checks import InputError, require_choice, unknown_name
 from .._text import listed
 from .._typing import Array
 from .derived import merge_equal_rows
 from .labels import Label, kind_of, label_list
 from .models import BaseModel, Models
+from .shares import normalised
 
 if TYPE_CHECKING:
     from .votes import Votes
@@ -105,17 +106,11 @@ def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:
     if scale is None:
         return {}
     scales = scale if isinstance(scale, Mapping) else dict.fromkeys(names, scale)
-    for name, answers in scales.items():
+    for name in scales:
         if name not in names:
             raise unknown_name("voter", name, names)
-        if isinstance(answers, str) or not isinstance(answers, (Scale, Iterable)):
-            raise InputTypeError(
-                "scale",
-                "must be a Scale, a sequence of answers, or a dict of voter -> scale",
-                got=answers,
-            )
     return {
-        name: answers if isinstance(answers, Scale) else Scale(tuple(answers))
+        name: answers if isinstance(answers, Scale) else Scale(answers)
         for name, answers in scales.items()
     }
 
@@ -125,29 +120,25 @@ def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:
 
 def as_class_votes(votes: Votes) -> Votes:
     """The votes with each answer on a scale replaced by the class that it stands for (`Scale`)."""
-    graders = [m for m, model in enumerate(votes.models) if model.positions is not None]
-    if not graders:
+    meaning = {
+        m: class_shares(model.positions, votes.n_classes)
+        for m, model in enumerate(votes.models)
+        if model.positions is not None
+    }
+    if not meaning:
         return votes
-    ballot, offsets = group_ballot(votes), votes.models.offsets
     hard, tables = dict(votes.stores.hard), dict(votes.stores.soft)
-    models = list(votes.models)
-    for m in graders:
-        shares = ballot[offsets[m] : offsets[m + 1]].toarray()
-        if m in tables:
-            said = tables[m] @ shares  # what was put on answers outside the order is left out
-            tables[m] = said / np.maximum(said.sum(axis=1, keepdims=True), 1e-300)
-        elif m in hard:  # the last row is that of a missing vote
+    models, entries = list(votes.models), votes.stores.sparse
+    for m, shares in meaning.items():
+        if m in tables:  # what was put on answers outside the order is left out
+            tables[m] = normalised(tables[m] @ shares)
+        if m in hard:  # the last row is that of a missing vote
             tables[m] = np.vstack([shares, np.zeros(votes.n_classes)])[hard.pop(m)]
         models[m] = BaseModel(models[m].name, "classifier", votes.classes)
-    entries = votes.stores.sparse
     if entries is not None:
-        blocks = [
-            ballot[offsets[m] : offsets[m + 1]]
-            if m in set(graders)
-            else sparse.eye_array(model.n_groups)
-            for m, model in enumerate(votes.models)
-        ]
-        entries = entries @ sparse.block_diag(blocks, "csr")
+        sizes = [model.n_groups for model in votes.models]
+        blocks = [meaning.get(m, sparse.identity(size)) for m, size in enumerate(sizes)]
+        entries = sparse.csr_array(entries @ sparse.block_diag(blocks, "csr"))
     stores = votes.stores.with_tables(hard, tables, entries)
     return merge_equal_rows(replace(votes, models=Models(models), stores=stores))
 

@@ -57,8 +57,9 @@ def _not_shares(
             remedy = "Turn logits into probabilities first, as scipy.special.softmax does."
         return came, remedy
 
-    must = "must have rows that are non-negative and sum to 1"
-    return InputRowsError(argument, must, rows.tolist(), tell)
+    return InputRowsError(
+        argument, "must have rows that are non-negative and sum to 1", rows.tolist(), tell
+    )
 
 
 def normalised(table: Any) -> Any:

@@ -1,9 +1,7 @@
 """Votes: what each base model said about each object, checked once, when it is made.
 
-A base model is a classifier (or annotator) that votes for classes, or a clustering that puts
-objects into clusters. Memberships are kept in `Stores`, in the form in which they came. Only
-distinct rows are kept where rows repeat. Other rooms ask with the functions of `queries` and make
-other votes with those of `derived`.
+Memberships are kept in `Stores`, in the form in which they came. Only distinct rows are kept where
+rows repeat. Other rooms ask with the functions of `queries`, and make other votes with `derived`.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from .._text import arg, count, listed
 from .._typing import Array
 from . import assembly
 from .assembly import Repeats
-from .derived import by_object, merge_equal_rows, recounted, split_by, with_rows
+from .derived import by_object, merge_equal_rows, only_rows, recounted, split_by
 from .encoding import rows_by_index
 from .labels import Label
 from .layout import Frozen, Stores, smallest_uint
@@ -102,28 +100,20 @@ class Votes(Frozen):
             may also hold 2-D arrays: the probabilities of a soft classifier, one column per class,
             or the shares of a soft clustering, one column per cluster.
         classes : sequence of labels
-            The classes and their order; needed only to name classes nobody voted for, or to fix
-            their order.
+            The classes in their order, which may have more than were voted for; else sorted.
         missing : label, or list of labels
             Further values that mean "no vote", in classifiers and clusterings.
         scale : Scale, sequence of answers from low to high, or dict of classifier -> one of them
             For classifiers that answer on a scale (scores, ratings, "unsure") instead of naming
             classes; see `Scale`. `classes` then says what the ends mean, from low to high.
         clean : bool
-            Take classes as one that differ only in case, in spaces around them or in their form of
-            Unicode.
+            Take labels as one that differ only in case, outer spaces or their form of Unicode.
         weights : dict of name -> weight, or one weight per base model (classifiers first)
-            How much each base model counts; 1 for models a dict does not name. Only ratios matter,
-            and 0 is as good as absent. Methods that learn how good voters are learn it as if all
-            weighed alike: weights count in the answer only.
+            How much each base model counts in the answer; 1 for models a dict does not name. Only
+            ratios matter, and 0 is as good as absent. What methods learn of voters ignores weights.
         sample_weight : one weight per object
             How much each object counts, as if it occurred that many times.
 
-        Examples
-        --------
-        >>> votes = Votes.from_labels([[0, 0], [1, 0], [1, 1]], [[0], [-1], [1]])
-        >>> votes.classes
-        array([0, 1])
         """
         require_bool("clean", clean)
         columns = named_columns(classifiers, "classifiers", "classifier")
@@ -157,9 +147,8 @@ class Votes(Frozen):
         clusterings, missing, weights, sample_weight
             As in `from_labels`.
         classes : sequence of labels
-            The names of the columns, in their order. Without it the columns are 0, 1, ... or, where
-            hard classifiers stand beside the soft ones, the sorted labels of those, as scikit-learn
-            orders the columns of `predict_proba`.
+            The names of the columns, in their order. Without it the columns are 0, 1, ... or the
+            sorted labels of hard classifiers beside the soft ones, as in `predict_proba`.
         normalize : bool
             Divide each row by its sum first, for scores >= 0 that do not sum to 1.
 
@@ -213,13 +202,11 @@ class Votes(Frozen):
         clusterings : as in `from_labels`
             Clusters of the objects, in the order of `object_ids`.
         object_ids : 1-D array-like
-            The objects and their order, among them those nobody voted on; the sorted objects unless
-            given.
+            The objects in their order, with those nobody voted on; else those of `objects`, sorted.
         classes, missing, scale, clean, weights, sample_weight
             As in `from_labels`.
         repeats : "mean", "last", "first" or "error"
-            What to do with several votes of a voter on one object. "mean" takes them together as
-            one soft vote; a note of the consensus says how many there were.
+            What to do with several votes of a voter on one object: "mean" makes one soft vote.
 
         Examples
         --------
@@ -289,7 +276,7 @@ class Votes(Frozen):
             index = index.astype(smallest_uint(len(kept)))
         object_ids = None if self.object_ids is None else self.object_ids[chosen]
         sample_weight = None if self.sample_weight is None else self.sample_weight[chosen]
-        votes = replace(with_rows(self, kept, index), object_ids=object_ids)
+        votes = replace(only_rows(self, kept, index), object_ids=object_ids)
         return recounted(votes, sample_weight)
 
     def drop(self, *names: str) -> Votes:
@@ -301,14 +288,9 @@ class Votes(Frozen):
         kept = [m for m, name in enumerate(known) if name not in set(names)]
         if not any(self.models[m].is_voter for m in kept):
             raise InputError("names", "must leave at least one classifier", got=names)
-        return merge_equal_rows(
-            replace(
-                self,
-                models=Models(self.models[m] for m in kept),
-                weights=self.weights[kept],
-                stores=self.stores.only(kept, self.models.group_model),
-            )
-        )
+        models, weights = Models(self.models[m] for m in kept), self.weights[kept]
+        stores = self.stores.only(kept, self.models.group_model)
+        return merge_equal_rows(replace(self, models=models, weights=weights, stores=stores))
 
     def add(
         self,
@@ -373,9 +355,8 @@ class Votes(Frozen):
         Parameters
         ----------
         prior : table with one row per object and one column per class, or dict of object -> row
-            Class probabilities that the objects' own votes had no part in: those of a classifier
-            out of fold. The columns of a dataframe are matched with the classes by name. A row of
-            NaN is an object without a prior.
+            Class probabilities that the objects' own votes had no part in. The columns of a
+            dataframe are matched with the classes by name. A row of NaN is no prior.
 
         Examples
         --------
@@ -402,10 +383,10 @@ class Votes(Frozen):
         if sample_weight is not None:
             rows = rows_by_index(sample_weight, self.object_ids, "sample_weight")
             if rows is not None:  # the place -1 of objects that are not named has no number
-                sample_weight = [*sample_weight, np.nan]
-                sample_weight = [sample_weight[row] for row in rows]
-            n = self.n_objects
-            checked = assembly.non_negative(sample_weight, "sample_weight", n, "objects")
+                sample_weight = np.append(sample_weight, np.nan)[rows]
+            checked = assembly.non_negative(
+                sample_weight, "sample_weight", self.n_objects, "objects"
+            )
             votes = recounted(votes, checked)
         return votes
 
