@@ -125,7 +125,7 @@ def _public() -> dict[str, object]:
     found: dict[str, object] = {
         name: getattr(ec3learn, name) for name in ec3learn.__all__ if name != "__version__"
     }
-    for part in ("diagnosis", "demo", "estimator", "report.plots"):
+    for part in ("diagnosis", "demo", "estimator", "pairs", "report.plots"):
         module = importlib.import_module(f"ec3learn.{part}")
         own = [
             n

@@ -29,7 +29,7 @@ STOREYS = [
     ["report"],
     ["consensus"],
     ["methods"],
-    ["tables", "estimator", "demo"],
+    ["tables", "estimator", "demo", "pairs"],
     ["cli"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(STOREYS) for room in rooms}
