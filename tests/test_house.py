@@ -29,7 +29,7 @@ STOREYS = [
     ["report"],
     ["consensus"],
     ["methods"],
-    ["tables", "estimator", "demo", "pairs"],
+    ["tables", "estimator", "demo", "pairs", "compat"],
     ["cli"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(STOREYS) for room in rooms}

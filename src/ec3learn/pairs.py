@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -43,40 +43,8 @@ SAYS = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
 RIDGE = 0.25  # of a normal prior of strengths with a deviation of 2, about as strong as one game
 
 
-class Shown(NamedTuple):
-    """Two items as a judge saw them."""
-
-    prompt: str
-    left: str
-    right: str
-
-    @property
-    def pair(self) -> tuple[str, ...]:
-        """What both ways round have in common."""
-        return self.prompt, *sorted(self[1:])
-
-    @property
-    def shuffled(self) -> int:
-        """A number by which one way round is chosen as if by chance, not by the names."""
-        return crc32("\0".join(self).encode())
-
-    def side(self, said: Any) -> int:
-        """Which side a judge named: 1 for the left, -1 for the right, 0 for neither."""
-        sides = WORDS | {self.right: -1, self.left: 1}
-        word = str(said) if str(said) in sides else str(said).strip().lower()
-        if word not in sides:
-            must = f"must hold {self.left!r}, {self.right!r}, 'A', 'B', 'left', 'right' or 'tie'"
-            raise InputError("winner", must, got=said)
-        return sides[word]
-
-
-class Vote(NamedTuple):
-    """What a judge said of a pair, and whether it was shown with the second item on the left."""
-
-    pair: int
-    judge: str
-    side: int
-    turned: bool
+Shown = tuple[str, str, str]  # a prompt, and the items on the left and on the right
+Vote = tuple[int, str, int, bool]  # a pair, a judge, a side, and whether the pair was turned round
 
 
 @dataclass(frozen=True)
@@ -148,13 +116,13 @@ class Comparisons:
                 raise unknown_name("column", name, frame.columns)
         columns = [frame.get_column(name).to_list() for name in names]
         rows = [row for row in zip(*columns, strict=True) if not is_missing(row[3])]
-        shown = [Shown(str(on[0]) if on else "", str(a), str(b)) for a, b, _, _, *on in rows]
+        shown = [(str(on[0]) if on else "", str(a), str(b)) for a, b, _, _, *on in rows]
         pairs: dict[tuple[str, ...], Shown] = {}
         for way in shown:
-            pairs[way.pair] = min(way, pairs.get(way.pair, way), key=lambda each: each.shuffled)
+            pairs[_pair(way)] = min(way, pairs.get(_pair(way), way), key=_shuffled)
         number = {pair: i for i, pair in enumerate(pairs)}
         cast = [
-            Vote(number[way.pair], str(row[2]), way.side(row[3]), way != pairs[way.pair])
+            (number[_pair(way)], str(row[2]), _side(row[3], way), way != pairs[_pair(way)])
             for way, row in zip(shown, rows, strict=True)
         ]
         prompts, first, second = np.array([*pairs.values()], dtype=object).reshape(-1, 3).T
@@ -172,9 +140,8 @@ class Comparisons:
             pair both ways all votes count: that is bias only where chance chose the sides.
         """
         sides: dict[str, dict[int, tuple[list[int], list[int]]]] = {}
-        for vote in self.cast:
-            of_judge = sides.setdefault(vote.judge, {})
-            of_judge.setdefault(vote.pair, ([], []))[vote.turned].append(vote.side)
+        for pair, judge, side, turned in self.cast:
+            sides.setdefault(judge, {}).setdefault(pair, ([], []))[turned].append(side)
         heads = ("judge", "votes", "both_ways", "same_winner", "left", "low", "high")
         rows = []
         for judge, of_judge in sides.items():
@@ -236,11 +203,32 @@ class Comparisons:
         return _members(number, number.max() + 1).T
 
 
+def _pair(shown: Shown) -> tuple[str, ...]:
+    """What both ways round have in common."""
+    return shown[0], *sorted(shown[1:])
+
+
+def _shuffled(shown: Shown) -> int:
+    """A number by which one way round is chosen as if by chance, not by the names."""
+    return crc32("\0".join(shown).encode())
+
+
+def _side(said: Any, shown: Shown) -> int:
+    """Which side a judge named: 1 for the left, -1 for the right, 0 for neither."""
+    _, left, right = shown
+    sides = WORDS | {right: -1, left: 1}
+    word = str(said) if str(said) in sides else str(said).strip().lower()
+    if word not in sides:
+        must = f"must hold {left!r}, {right!r}, 'A', 'B', 'left', 'right' or 'tie'"
+        raise InputError("winner", must, got=said)
+    return sides[word]
+
+
 def _votes(cast: Sequence[Vote], pairs: Sequence[Shown]) -> Votes:
     names = [f"{prompt}: {one} or {other}".removeprefix(": ") for prompt, one, other in pairs]
-    labels = [LABELS[-vote.side if vote.turned else vote.side] for vote in cast]
+    labels = [LABELS[-side if turned else side] for _, _, side, turned in cast]
     classes = [label for label in LABELS.values() if label != "tie" or label in labels]
-    objects, judges = [names[vote.pair] for vote in cast], [vote.judge for vote in cast]
+    objects, judges = [names[pair] for pair, *_ in cast], [judge for _, judge, *_ in cast]
     return Votes.from_long(objects, judges, labels, object_ids=names, classes=classes)
 
 

@@ -8,5 +8,14 @@ for every row from the table of the groups.
 
 from .combining import combine, extend, votes_from
 from .exports import read_argilla, read_label_studio
+from .predictions import argilla_suggestions, label_studio_predictions
 
-__all__ = ["combine", "extend", "read_argilla", "read_label_studio", "votes_from"]
+__all__ = [
+    "argilla_suggestions",
+    "combine",
+    "extend",
+    "label_studio_predictions",
+    "read_argilla",
+    "read_label_studio",
+    "votes_from",
+]

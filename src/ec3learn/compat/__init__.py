@@ -1,0 +1,1 @@
+"""Bridges to other tools' interfaces: crowd-kit, inspect_ai and MLflow."""
