@@ -1,14 +1,18 @@
-"""Numbers of a consensus under names that MLflow takes."""
+"""MLflow: the numbers of a consensus to log, and a consensus that decides for several scorers."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
+from .._checks import require_library
 from ..consensus import Consensus
 from ..diagnosis import agreement, effective_voters
+from ..votes import Votes
+from ..votes.labels import plain
 
-__all__ = ["metrics"]
+__all__ = ["ensemble", "metrics"]
 
 
 def metrics(consensus: Consensus, known: Any = None) -> dict[str, float]:
@@ -41,3 +45,30 @@ def metrics(consensus: Consensus, known: Any = None) -> dict[str, float]:
         name = re.sub(r"[^\w.\-/]+", "_", row["measure"])
         found |= {name: row["value"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
     return found
+
+
+def ensemble(consensus: Consensus) -> Callable[[Any], Any]:
+    """A consensus as the function that `make_scorer_ensemble` of MLflow takes.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        Made from earlier values of the same scorers, by a method that can `extend`. Scorers are
+        found by name; the values of others do not count.
+
+    Returns
+    -------
+    function
+        From the feedback of each scorer to one with the label and, as metadata, its confidence.
+    """
+    require_library("An ensemble of scorers", "mlflow")
+
+    def decide(feedbacks: Any) -> Any:
+        from mlflow.entities import Feedback
+
+        said = {each.name: [each.value] for each in feedbacks}
+        answer = consensus.extend(Votes.from_labels(said, classes=consensus.classes))
+        about = {"confidence": f"{answer.confidence[0]:.3f}"}
+        return Feedback(value=plain(answer.labels()[0]), metadata=about)
+
+    return decide
