@@ -8,8 +8,10 @@ import polars as pl
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
+from scipy.stats import norm
 
 from ec3learn import InputError, MajorityVote, Table, solve
+from ec3learn.diagnosis.metrics import wilson_ends
 from ec3learn.pairs import Comparisons
 
 COLUMNS = ["prompt", "left", "right", "judge", "winner"]
@@ -131,7 +133,8 @@ def test_a_judge_who_names_the_same_winner_twice_has_no_bias_however_good_the_it
 def test_a_judge_who_always_names_the_left_item_is_found_by_few_pairs():
     row = bias(both_ways(6, "A", "A"))
     assert (row["left"], row["same_winner"], row["high"]) == (1, 0, 1)
-    assert 0.6 < row["low"] < 1
+    half = 1.96 * np.sqrt((6 + 1) / 8 - 0.75**2) / np.sqrt(8)  # two votes more, one for each side
+    assert row["low"] == pytest.approx((1 + 0.75 - half) / 2, abs=1e-4)
 
 
 def test_a_tie_counts_one_half():
@@ -246,6 +249,40 @@ def test_unsure_winners_count_in_part_and_widen_the_interval_as_if_drawn():
     assert_allclose(rate, 0.75 + 0.25 / 4)
     assert_allclose(high - low, 2 * 1.96 * np.sqrt(rate * (1 - rate) / 80), rtol=0.03)
     assert_allclose(table.loc["x", "strength"], np.log(rate / (1 - rate)) / 2, rtol=0.02)
+    width = table.loc["x", "high"] - table.loc["x", "low"]
+    assert_allclose(width, 1.96 / np.sqrt(80 * rate * (1 - rate)), rtol=0.05)
+
+
+def test_a_winner_between_a_tie_and_one_item_varies_less_than_one_between_both():
+    rows = [
+        (q, "x", "y", who, said) for q in range(80) for who, said in [("ann", "A"), ("bob", "tie")]
+    ]
+    rate, low, high = strengths(compared(rows)).loc["x", ["win_rate", "win_low", "win_high"]]
+    assert rate == 0.75
+    assert_allclose(high - low, 2 * 1.96 * np.sqrt((0.5 + 0.5 / 4 - rate**2) / 80), rtol=0.03)
+
+
+def test_few_prompts_count_as_one_less():
+    rows = [(q, "x", "y", "ann", "A" if q < 7 else "B") for q in range(10)]
+    low, high = strengths(compared(rows)).loc["x", ["win_low", "win_high"]]
+    assert_allclose([low, high], wilson_ends(0.7, 9))
+
+
+def test_pairs_of_a_single_prompt_are_drawn_one_by_one():
+    rows = [("q", "x", other, "ann", word) for other, word in zip("abcdef", "AAABBA", strict=True)]
+    low, high = strengths(compared(rows)).loc["x", ["win_low", "win_high"]]
+    assert high - low > 0.5
+
+
+def test_which_item_is_above_the_next_follows_from_both_errors_and_not_from_names():
+    rows = [(q, "x", "y", "ann", "A" if q % 10 < 6 else "B") for q in range(100)]
+    odds = np.log(60 / 40) / np.sqrt(1 / 60 + 1 / 40)
+    assert_allclose(strengths(compared(rows)).loc["x", "above_next"], norm.cdf(odds), atol=0.005)
+    rows = games(2, [0.1, -0.5, 0.6, 0], 120)
+    other = [(q, f"{3 - int(a)}", f"{3 - int(b)}", *rest) for q, a, b, *rest in rows]
+    one, two = strengths(compared(rows)), strengths(compared(other))
+    assert_allclose(one["above_next"], two["above_next"], atol=1e-6)
+    assert [f"{3 - int(item)}" for item in one.index] == two.index.tolist()
 
 
 def test_a_jury_finds_the_order_of_items_in_spite_of_a_judge_who_looks_at_the_place():
