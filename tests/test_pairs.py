@@ -270,7 +270,7 @@ def test_few_prompts_count_as_one_less():
 
 def test_pairs_of_a_single_prompt_are_drawn_one_by_one():
     rows = [("q", "x", other, "ann", word) for other, word in zip("abcdef", "AAABBA", strict=True)]
-    low, high = strengths(compared(rows)).loc["x", ["win_low", "win_high"]]
+    low, high = strengths(compared(rows)).loc["x", ["low", "high"]]
     assert high - low > 0.5
 
 
