@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from .._checks import require_library
 from ..consensus import Consensus
 from ..diagnosis import agreement, effective_voters
 from ..votes import Votes
@@ -61,14 +60,11 @@ def ensemble(consensus: Consensus) -> Callable[[Any], Any]:
     function
         From the feedback of each scorer to one with the label and, as metadata, its confidence.
     """
-    require_library("An ensemble of scorers", "mlflow")
-
     def decide(feedbacks: Any) -> Any:
-        from mlflow.entities import Feedback
-
         said = {each.name: [each.value] for each in feedbacks}
         answer = consensus.extend(Votes.from_labels(said, classes=consensus.classes))
         about = {"confidence": f"{answer.confidence[0]:.3f}"}
-        return Feedback(value=plain(answer.labels()[0]), metadata=about)
+        kind = type(feedbacks[0])  # MLflow's Feedback, which need not be loaded here
+        return kind(value=plain(answer.labels()[0]), metadata=about)
 
     return decide
