@@ -60,6 +60,7 @@ def ensemble(consensus: Consensus) -> Callable[[Any], Any]:
     function
         From the feedback of each scorer to one with the label and, as metadata, its confidence.
     """
+
     def decide(feedbacks: Any) -> Any:
         said = {each.name: [each.value] for each in feedbacks}
         answer = consensus.extend(Votes.from_labels(said, classes=consensus.classes))
