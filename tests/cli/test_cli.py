@@ -323,7 +323,7 @@ def test_scores_are_answered_as_by_the_library(scores, run, ending):
     [
         (
             "--scale 0-8",
-            "classifiers must hold answers of the scale, ['0', '1', '2', '3', '4', '5', '6', '7', '8'], got ",
+            "classifiers must hold answers of the scale, [0, 1, 2, 3, 4, 5, 6, 7, 8], got ",
         ),
         (
             "--scale 0",
@@ -540,7 +540,7 @@ def test_the_help_alone_loads_nothing_heavy():
             "combine votes.csv --soft lr=a:svm,b:tree",
             "votes.csv must hold numbers where probabilities are, got 'news'.",
         ),
-        ("combine . -c svm", ". is a folder. Name a file in it."),
+        ("combine . -c svm", "The format of '.' does not follow from its name. Pass format: csv,"),
         (
             "combine votes.csv -c svm --n-contested -1 --out x.csv",
             "n_contested must be an integer >= 0, got -1.",
@@ -1187,7 +1187,7 @@ def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run
     [
         (
             "votes.csv --known gold.csv",
-            "known='gold.csv' needs id or objects. It says which column of both files identifies",
+            "known must be a file with a column 'object' and one column of labels, got ['id', 'gold'] in gold.csv. Write gold.csv:COLUMN to choose one of several columns, or pass id.",
         ),
         (
             "votes.csv --known votes.csv --id id",
@@ -1195,8 +1195,8 @@ def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run
             "'rules', 'kmeans', 'dbscan', 'gold', 'truth'] in votes.csv. Write votes.csv:COLUMN to choose one of",
         ),
         (
-            "votes.csv --truth gold.csv --id svm",
-            "truth must name objects of the table, those in column 'svm', got ['mail-0'",
+            "votes.csv --truth strange.csv --id id",
+            "truth must name objects of the table, those in column 'id', got ['x9'",
         ),
         (
             "votes.csv --known none.csv --id id",
@@ -1231,6 +1231,7 @@ def test_wrong_labels_in_files_are_one_line(folder, run, words, sentence):
     pl.read_csv("votes.csv").with_columns(
         pl.col(VOTERS[1].split(",")).replace_strict(codes)
     ).write_parquet("numbers.parquet")
+    Path("strange.csv").write_text("id,label\nx9,ham\n")
     Path("none.csv").write_text("id,gold\nmail-0,\nmail-1,\n")
     Path("twice.csv").write_text("id,gold\nmail-0,ham\nmail-0,spam\n")
     Path("eggs.csv").write_text("id,gold\nmail-0,eggs\n")
@@ -1584,7 +1585,7 @@ def test_an_estimate_needs_every_row_solved(folder, run):
     code, _, complaint = run("estimate", "votes.csv", *VOTERS, "--known", "gold", "--max-rows", 50)
     assert code == WRONG_INPUT
     assert complaint == (
-        "ec3learn: This needs all distinct rows at once, got more than max_rows=50. Raise max_rows. (option --max-rows)\n"
+        "ec3learn: This needs all distinct rows, and there are more than max_rows. Raise it. (option --max-rows)\n"
     )
 
 

@@ -805,7 +805,7 @@ def test_killed_at_any_moment_the_output_is_whole(tmp_path, pause):
             None,
             None,
             "The format of 'votes.db' does not follow from its name. Pass format: csv, tsv, jsonl, parquet, arrow, excel, "
-            "label-studio, argilla.",
+            "label-studio, argilla;",
         ),
         (
             "votes.xlsx.gz",

@@ -9,7 +9,7 @@ import sys
 import warnings
 from dataclasses import replace
 from json import dumps
-from textwrap import fill
+from textwrap import fill, indent
 from typing import Any
 
 import click
@@ -86,10 +86,12 @@ def combine(
 
         require_jinja2()  # before anything is written
     added = {name: options[name] for name in ("proba", "rule", "prefix")}
+    written = options["out_format"], overwrite
     with combined(votes, options, **added) as answered:
         named, truth = answered.named()
         summary = answered.consensus.summary(method_from(options), truth=answered.truth, fast=fast)
-        _write(answered, out, options)
+        if out is not None:
+            answered.write(out, *written, per_object=options["per_object"])
         if contested is not None:
             write_table(named.contested(n_contested), answered.file, contested, overwrite)
     if save is not None:
@@ -111,12 +113,6 @@ def combine(
         show(summary.as_dict() | {"most_contested": rows}, json, file)
     elif not quiet:
         show(summary, file=file)
-
-
-def _write(answered: Any, out: str | None, options: dict[str, Any]) -> None:
-    how = options["out_format"], options["overwrite"]
-    if out is not None:
-        answered.write(out, *how, per_object=options["per_object"])
 
 
 @o.command
@@ -144,7 +140,8 @@ def apply(consensus: str, votes: str, **options: Any) -> None:
     added = {name: options[name] for name in ("proba", "prefix")}
     with opened(votes, options, out) as table:
         answered = extend_file(table, saved, naming, **added)
-        _write(answered, out, options)
+        written = options["out_format"], options["overwrite"]
+        answered.write(out, *written, per_object=options["per_object"])
 
 
 @o.command
@@ -170,7 +167,7 @@ def explain(votes: str, object: str, json: bool, **options: Any) -> None:
     ec3learn explain votes.csv --object 17 --classifiers svm,tree --clusterings kmeans
     ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
     """
-    with combined(votes, options, number=True) as answered:
+    with combined(votes, options) as answered:
         explanation = answered.by_row()[0].explain(answered.object_called(object))
     show(replace(explanation, object=object), json)
 
@@ -224,7 +221,6 @@ def voters(votes: str, json: bool, **options: Any) -> None:
 )
 @o.id
 @o.truth
-@o.max_rows
 @o.fast
 @o.json
 def compare(
@@ -246,8 +242,7 @@ def compare(
     from ..tables.files import content_of_file
 
     with opened(votes, options) as table:
-        limits = {"max_rows": options["max_rows"], "id": options["id"]}
-        content = content_of_file(table, naming_from(options), **limits)
+        content = content_of_file(table, naming_from(options), id=options["id"])
         judged = {"truth": content.truth, "fast": fast}
         chosen = names(methods) if methods else None
         compared = compare_methods(content.votes, content.known, chosen, **judged)
@@ -267,24 +262,12 @@ def methods(json: bool) -> None:
     rows = describe_methods()
     if json:
         return show(rows, json)
-    width = max(len(row["method"]) for row in rows) + 2
     for row in rows:
-        print(f"{row['method']:{width}}{row['what']}")
-        values = {
-            name: value if isinstance(value, str) else dumps(value)
-            for name, value in row["set"].items()
-        }
+        print(f"{row['method']:22}{row['what']}")
+        values = {name: dumps(value).strip('"') for name, value in row["set"].items()}
         pairs = " ".join(f"{name}={value}" for name, value in values.items())
         if pairs:
-            print(
-                fill(
-                    pairs,
-                    100,
-                    initial_indent=INDENT,
-                    subsequent_indent=INDENT,
-                    break_on_hyphens=False,
-                )
-            )
+            print(indent(fill(pairs, 96, break_on_hyphens=False), INDENT))
 
 
 @o.command
@@ -307,10 +290,13 @@ def demo(votes: str | None, overwrite: bool) -> None:
         print(printable(f"Written: {votes}. Try: ec3learn combine {votes} {columns}"))
         return
     right, consensus = solve_demo()
-    print(f"How often each is right about emails without a known label, where it votes:\n{right}\n")
-    print(f"The base models:\n{consensus.voters()}\n")
-    print(f"The most contested emails:\n{consensus.contested(5)}\n")
-    print("To try it on a file: ec3learn demo --votes votes.csv")
+    print(
+        f"How often each is right about emails without a known label, where it votes:\n{right}\n",
+        f"The base models:\n{consensus.voters()}\n",
+        f"The most contested emails:\n{consensus.contested(5)}\n",
+        "To try it on a file: ec3learn demo --votes votes.csv",
+        sep="\n",
+    )
 
 
 @click.group(

@@ -61,14 +61,15 @@ def scale_from(options: Options) -> Any:
     --------
     >>> options = {"scale": ["1-3"], "unordered": ["unsure"], "direction": "up", "outside": "error"}
     >>> scale_from(options)
-    Scale(values=('1', '2', '3'), unordered=('unsure',), direction='up', outside='error')
+    Scale(values=(1, 2, 3), unordered=('unsure',), direction='up', outside='error')
     >>> list(scale_from(options | {"scale": ["ann=low,medium,high", "bob=0-9"]}))
     ['ann', 'bob']
     """
+    from ..tables.label_types import whole
     from ..votes import Scale
 
     how = {name: options[name] for name in ("direction", "outside")}
-    how["unordered"] = names(options["unordered"])
+    how["unordered"] = list(map(whole, names(options["unordered"])))
     if not options["scale"]:
         for name, default in {"unordered": [], "outside": "error", "direction": "up"}.items():
             if how[name] != default:
@@ -82,18 +83,19 @@ def scale_from(options: Options) -> Any:
     return scales.get("", scales)
 
 
-def _answers(word: str) -> list[str]:
+def _answers(word: str) -> list[Any]:
     """The answers of a scale: all integers from one to another (1-9, 1..9), or a list."""
+    from ..tables.label_types import whole
+
     ends = re.fullmatch(r"(-?\d+) *(?:-|\.\.) *(-?\d+)", word.strip())
     if ends is not None:
         low, high = int(ends[1]), int(ends[2])
-        step = 1 if low <= high else -1
-        return [str(number) for number in range(low, high + step, step)]
+        return list(range(low, high + 1) if low <= high else range(low, high - 1, -1))
     listed = names([word])
     if len(listed) < 2:
         must = "must name at least two answers, from low to high"
         raise InputError("scale", must, came=word, remedy="Write 0-9, or low,medium,high.")
-    return listed
+    return [whole(answer) for answer in listed]
 
 
 def naming_from(options: Options) -> Naming:
@@ -151,12 +153,10 @@ def class_shares(words: Sequence[str]) -> dict[str, float]:
     >>> class_shares(["toxic=.1, other=.2"])
     {'toxic': 0.1, 'other': 0.2}
     """
-    pairs = (_pair(word, "class_prior", "CLASS=SHARE") for word in names(words))
+    pairs = [_pair(word, "class_prior", "CLASS=SHARE") for word in names(words)]
     try:
         return {name: float(share) for name, share in pairs}
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
+    except ValueError:
         must = "must be CLASS=SHARE with a number"
         raise InputError("class_prior", must, came=", ".join(words)) from None
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     help="How far two answers are apart: nominal, ordinal or interval (numbers).",
 )
 @o.id
-@o.max_rows
 @o.json
 def agreement(votes: str, level: str, json: bool, **options: Any) -> None:
     """Show how much voters agree beyond chance.
@@ -44,9 +43,8 @@ def agreement(votes: str, level: str, json: bool, **options: Any) -> None:
     from ..diagnosis.correlation import independent_votes
     from ..tables.files import content_of_file
 
-    limits = {"max_rows": options["max_rows"], "id": options["id"]}
     with opened(votes, options) as table:
-        content = content_of_file(table, naming_from(options), **limits)
+        content = content_of_file(table, naming_from(options), id=options["id"])
     cast, known = content.votes, content.known
     if cast.models.is_voter.sum() < 2:
         raise InputError("classifiers", "must have at least two voters to compare", came="one")
@@ -81,15 +79,15 @@ def _by_kappa(title: str, table: Table) -> str:
     """The first rows of a table, the lowest kappa first; few objects may show it by chance."""
     from ..diagnosis.metrics import FEW
 
-    rows = list(table.rows())
-    few = [row["objects"] < FEW for row in rows]
-    rows.sort(key=lambda row: (row["objects"] < FEW, inf if row["kappa"] is None else row["kappa"]))
-    if any(few) and not all(few):
-        title = f"{title}, the lowest first, those with fewer than {FEW} common objects last"
+    rows = sorted(
+        table.rows(),
+        key=lambda row: (row["objects"] < FEW, inf if row["kappa"] is None else row["kappa"]),
+    )
+    if rows and rows[0]["objects"] >= FEW > rows[-1]["objects"]:
+        title += f", the lowest first, those with fewer than {FEW} common objects last"
     else:
-        title = f"{title}, the lowest first"
-    heads = list(table.columns)
-    lowest_first = Table.of(heads, [list(row.values()) for row in rows])
+        title += ", the lowest first"
+    lowest_first = Table.of(list(table.columns), [list(row.values()) for row in rows])
     return f"{title}\n{first_rows(lowest_first, 'pairs; --json has them all')}"
 
 
@@ -129,7 +127,7 @@ def ask(
 
     out = options["out"]
     prepare(votes, {"out": out}, options)
-    with combined(votes, options, number=True) as answered:
+    with combined(votes, options) as answered:
         asked = answered.by_row()[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
         if out is not None:
             table = _to_label(asked, answered, text, options)
@@ -175,7 +173,7 @@ def estimate(votes: str, label: str | None, each_voter: bool, json: bool, **opti
     if not options["known"]:
         must = "must be the labels of some objects, a column or a file"
         raise InputError("known", must, came="none")
-    with combined(votes, options, number=True, unseen=True) as answered:
+    with combined(votes, options, unseen=True) as answered:
         consensus, truth = answered.by_row()
         by_text = {str(plain): plain for plain in consensus.classes.tolist()}
         wanted = None if label is None else by_text.get(label, label)

@@ -1,4 +1,4 @@
-"""Which columns of a table hold what: names, patterns, selectors and dicts become `Columns`."""
+"""Which columns of a table hold what: names, patterns and dicts become `Columns`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import Any
 
-import narwhals
 import narwhals.stable.v2 as nw
 
 from .._checks import InputError, InputTypeError, require_choice
@@ -231,7 +230,7 @@ def require_column(name: Any, columns: Iterable[str], argument: str) -> None:
     raise InputError(argument, "must name a column of the table", got=name, remedy=remedy)
 
 
-# ---- names, patterns, selectors and dicts --------------------------------------------------------
+# ---- names, patterns and dicts --------------------------------------------------------
 
 
 def find_models(
@@ -242,8 +241,10 @@ def find_models(
     classes: list[Label] | None = None,
 ) -> dict[str, Column]:
     """Find the base models that were chosen, by name; patterns skip columns that are taken."""
-    several = isinstance(choice, (list, tuple))
-    parts = choice if several else [choice]
+    parts = [choice] if isinstance(choice, (str, Mapping)) else choice
+    if not isinstance(parts, (list, tuple, set, frozenset)):
+        must = "must be column names, a pattern such as 'clf_*', or a dict of name -> column"
+        raise InputTypeError(argument, must, came=type(choice).__name__)
     dicts = [part for part in parts if isinstance(part, Mapping)]
     models: dict[str, Column] = {}
     for name, column in (pair for part in dicts for pair in part.items()):
@@ -256,9 +257,8 @@ def find_models(
             soft = _by_class(soft, classes, f"{argument}[{name!r}]")
             classes = list(soft)
         models[str(name)] = soft
-    rest = [part for part in parts if not isinstance(part, Mapping)]
-    taken = taken | set(columns_in(models))
-    columns = _matching_columns(frame, rest if several or dicts else choice, argument, taken)
+    names = [part for part in parts if not isinstance(part, Mapping)]
+    columns = _matching_columns(frame, names, argument, taken | set(columns_in(models)))
     return {**{str(name): name for name in columns}, **models}
 
 
@@ -270,7 +270,8 @@ def _soft_columns(
         for part in column.values():
             require_column(part, names_in(frame), argument)
         return {plain(label): part for label, part in column.items()}
-    parts = _matching_columns(frame, column, argument, taken)
+    named = [column] if isinstance(column, str) else column
+    parts = _matching_columns(frame, named, argument, taken)
     stem = column.split("*")[0] if isinstance(column, str) else f"{name}_"
     if argument == "classifiers" and not all(str(part).startswith(stem) for part in parts):
         must = f"must have columns that are named like '{stem}<class>'"
@@ -293,13 +294,13 @@ def _by_class(
     return {label: by_text[str(label)] for label in classes}
 
 
-def _matching_columns(frame: Frame, choice: Any, argument: str, taken: set[Any]) -> list[str]:
-    """The columns that names, patterns or a selector stand for."""
+def _matching_columns(
+    frame: Frame, choice: Iterable[Any], argument: str, taken: set[Any]
+) -> list[str]:
+    """The columns that names and patterns stand for."""
     columns = names_in(frame)
-    if not isinstance(choice, (str, list, tuple, set, frozenset)):
-        return [name for name in _selected_columns(frame, choice, argument) if name not in taken]
     chosen: list[str] = []
-    for name in [choice] if isinstance(choice, str) else choice:
+    for name in choice:
         if not _is_pattern(name, frame):
             require_column(name, columns, argument)
             chosen.append(name)
@@ -311,17 +312,6 @@ def _matching_columns(frame: Frame, choice: Any, argument: str, taken: set[Any])
             raise InputError(argument, "must match columns of the table", got=name, remedy=remedy)
         chosen += matching
     return list(dict.fromkeys(chosen))
-
-
-def _selected_columns(frame: Frame, selector: Any, argument: str) -> list[str]:
-    """The columns that a selector of narwhals stands for, or one of polars in its own tables."""
-    if isinstance(selector, narwhals.Expr):
-        return list(frame.select(selector).collect_schema().names())
-    if frame.implementation.is_polars() and type(selector).__module__.startswith("polars"):
-        return list(frame.to_native().lazy().select(selector).collect_schema().names())
-    must = "must be column names, a pattern such as 'clf_*', a narwhals selector "
-    must += "or a dict of name -> column"
-    raise InputTypeError(argument, must, came=type(selector).__name__)
 
 
 def _is_pattern(name: Any, frame: Frame) -> bool:

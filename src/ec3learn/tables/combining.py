@@ -47,7 +47,6 @@ def combine(
     rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
-    number: bool = False,
     return_consensus: bool = False,
 ) -> Any:
     """Combine the votes in the columns of a table, and append the answers to the table.
@@ -60,12 +59,11 @@ def combine(
         columns named here, only these are loaded into this process, and the engine joins the
         answers back when you ask it for rows. A Dataset's class labels are read by name, and -1 is
         a missing label.
-    classifiers, clusterings : column names, patterns such as "clf_*", a selector, or a dict of name
-    -> column
+    classifiers, clusterings : column names, patterns such as "clf_*", or a dict of name -> column
         The votes: ints, bools, strings or categoricals; null is no vote. In a dict, a soft model
         has one column per class, `{"svm": {"spam": "p1", "ham": "p2"}}`, or columns named after
         model and class, `{"svm": "svm_*"}`.
-        Patterns and selectors skip columns that other arguments name.
+        Patterns skip columns that other arguments name.
     method : str or method
         By default the one that suits what there is, as in `ec3learn.solve`; a note of the consensus
         says which was chosen. A name in `METHODS`, or a method with its parameters.
@@ -106,8 +104,6 @@ def combine(
         the most frequent ones are solved, and those with a known label always; among equally
         frequent ones a draw decides, the same in every run. The other rows are answered as by
         `Consensus.extend`. A note of the consensus says so.
-    number : bool
-        Add a column `number`, by which `Consensus.explain` knows the object of a row.
     return_consensus : bool
         Return the `Consensus` as well: its `notes` say what to watch out for, and its `summary()`
         all that the command prints. Without it the weightiest notes come as a `ReliabilityWarning`:
@@ -148,7 +144,7 @@ def combine(
         scale,
         repeats,
     )
-    output, columns = Output.of(frame, prefix, proba, rule, number), naming.find(frame)
+    output, columns = Output(prefix, proba, rule), naming.find(frame)
     require_bool("per_object", per_object)
     solver = method_of(method, "method")
     if class_prior is not None:
@@ -174,7 +170,6 @@ def votes_from(
     missing: Label | None = None,
     scale: Any = None,
     repeats: Repeats = "mean",
-    max_rows: int = MOST_ROWS,
 ) -> Votes:
     """Make `Votes` from the columns of a table.
 
@@ -182,8 +177,6 @@ def votes_from(
     ----------
     table, classifiers, clusterings, objects, voters, classes, missing, scale, repeats
         As in `combine`.
-    max_rows : int
-        The largest number of distinct rows of a lazy table to load into this process.
 
     Returns
     -------
@@ -211,7 +204,7 @@ def votes_from(
         scale,
         repeats,
     )
-    return content_of(frame, naming.find(frame), max_rows).votes
+    return content_of(frame, naming.find(frame)).votes
 
 
 def extend(
@@ -276,7 +269,7 @@ def extend(
         scale=scale,
         repeats=repeats,
     )
-    output = Output.of(frame, prefix, proba)
+    output = Output(prefix, proba)
     columns = naming.find_for(frame, consensus)
     require_bool("per_object", per_object)
     answered = extend_frame(frame, columns, consensus, output)

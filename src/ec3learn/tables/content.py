@@ -13,9 +13,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from .._checks import InputError, InputRowsError, require_integer
+from .._checks import InputError, InputRowsError
 from .._table import Table
-from .._text import arg
 from .._typing import Array
 from ..consensus import Consensus
 from ..votes import Votes
@@ -37,11 +36,9 @@ class Content:
     rows: Frame
 
 
-def content_of(frame: Frame, columns: Columns, max_rows: int | None = None) -> Content:
-    """Read a table; a lazy one may be refused for more than `max_rows` distinct rows."""
-    if max_rows is not None:
-        require_integer("max_rows", max_rows, 1)
-    rows, long = rows_of(frame, columns, max_rows)
+def content_of(frame: Frame, columns: Columns) -> Content:
+    """Read a table."""
+    rows, long = rows_of(frame, columns)
     if not len(rows):
         raise InputError("table", "must have at least one row", came="none")
     if columns.known is not None and isinstance(frame, nw.LazyFrame):
@@ -87,20 +84,12 @@ def _scales_in(consensus: Consensus, voters: Sequence[str]) -> Any:
     return {name: scale for name, scale in scale_of.items() if scale is not None} or None
 
 
-def rows_of(
-    frame: Frame, columns: Columns, max_rows: int | None = None
-) -> tuple[Frame, Frame | None]:
+def rows_of(frame: Frame, columns: Columns) -> tuple[Frame, Frame | None]:
     """Bring the rows here, one per object or distinct row, and the votes of a long table."""
     if columns.objects is None:
         if isinstance(frame, nw.DataFrame):
             return frame, None
-        counted = count_rows(frame, columns.keys, columns.row_number)
-        rows = collect(counted if max_rows is None else counted.head(max_rows + 1))
-        if max_rows is not None and len(rows) > max_rows:
-            must = f"must have at most {arg('max_rows', max_rows)} distinct rows"
-            remedy = f"Raise {arg('max_rows')}, or use combine, which solves a sample of them."
-            raise InputError("table", must, came="more", remedy=remedy)
-        return rows, None
+        return collect(count_rows(frame, columns.keys, columns.row_number)), None
     votes = frame.select(columns.objects, columns.voters, columns.labels)
     objects = frame.select(columns.keys)
     if isinstance(frame, nw.DataFrame):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import narwhals.stable.v2 as nw
+import pyarrow as pa
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from .._checks import InputError
 from .engines import OURS, Frame, quoted
 from .formats import STANDARD, Format, format_of_content
-from .label_types import INTEGER
+from .label_types import INTEGER, whole
 from .reading import MEMORY, READERS, Source, Workspace, delimiter_of, open_source, text, workspace
 
 ROW = f"{OURS}row"
@@ -69,6 +71,17 @@ class FileTable:
     def frame(self) -> Frame:
         """The same as a table that can be combined."""
         return nw.from_native(self.relation)
+
+    def texts(self, column: str, key: str, values: Sequence[Any]) -> list[str | None]:
+        """What a column holds, as text, in the first row whose key is each of some values."""
+        wanted = pa.table(
+            {"place": range(len(values)), "name": [str(whole(str(v))) for v in values]}
+        )
+        name = without_fraction(f"CAST({quoted(key)} AS VARCHAR)")
+        held = self.relation.project(f"{name} AS name, {quoted(column)} AS held, {ROW} AS row")
+        both = self.connection.from_arrow(wanted).join(held, "name", how="left")
+        texts = both.aggregate("place, CAST(arg_min(held, row) AS VARCHAR) AS held", "place")
+        return [held for _, held in texts.order("place").fetchall()]
 
     @contextmanager
     def beside(self, path: str) -> Iterator[FileTable]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from duckdb import DuckDBPyRelation
 
 from .._checks import InputError
@@ -19,12 +18,11 @@ from ..votes.labels import label_array
 from .columns import Columns, Naming, columns_in, require_column
 from .content import Content, content_of, labels_for
 from .engines import OURS, quoted
-from .file_table import ROW, FileTable, open_file, without_fraction
+from .file_table import ROW, FileTable, open_file
 from .formats import STANDARD
 from .label_files import label_files, with_label_files
 from .label_types import whole
 from .pipeline import MOST_ROWS, Answered, Output, Rule, combine_frame, extend_frame
-from .reading import text
 from .writing import require_outputs, write_rows, write_table
 
 __all__ = [
@@ -103,14 +101,14 @@ class AnsweredFile:
     def by_row(self) -> tuple[Consensus, Any]:
         """The consensus over all rows of the file, and the labels to judge it by.
 
-        The file must have been combined with `number=True`. The objects of a long table stay what
-        they are.
+        The objects of a long table stay what they are.
         """
         if self.answered.columns.objects is not None:
             return self.consensus, self.truth
-        column = quoted(f"{self.answered.output.prefix}number")
-        rows = self.answered.table.order(ROW).project(f"{column} AS number").fetchnumpy()
-        number = np.asarray(rows["number"], dtype=np.int64)
+        if self.consensus.solution.n_objects < len(self.answered.rows):
+            phrase = f"This needs all distinct rows, and there are more than {arg('max_rows')}"
+            raise InputError("max_rows", phrase=phrase, remedy="Raise it.")
+        number = self.answered.row_numbers(ROW)
         names = None
         if self.id is not None:
             names = _names_of_rows(self.file, np.arange(len(number)), self.id)
@@ -130,13 +128,8 @@ class AnsweredFile:
     def texts(self, column: str, objects: Sequence[Any]) -> list[str | None]:
         """What a column holds for some objects, as text."""
         require_column(column, self.file.columns, "text")
-        key = quoted(self.answered.columns.objects or self.id or ROW)
-        name = without_fraction(f"CAST({key} AS VARCHAR)")
-        wanted = [str(whole(str(object))) for object in objects]
-        among = ", ".join(map(text, wanted)) or "NULL"
-        rows = self.file.relation.filter(f"{name} IN ({among})")
-        found = dict(rows.project(f"{name}, CAST({quoted(column)} AS VARCHAR)").fetchall())
-        return [found.get(object) for object in wanted]
+        key = self.answered.columns.objects or self.id or ROW
+        return self.file.texts(column, key, objects)
 
     def object_called(self, name: str) -> Any:
         """How the consensus of `by_row` names the object that is called so in the file."""
@@ -153,7 +146,6 @@ def combine_file(
     rule: Rule = "argmax",
     prefix: str = UNWRITTEN,
     max_rows: int = MOST_ROWS,
-    number: bool = False,
     id: str | None = None,
 ) -> AnsweredFile:
     """Combine the votes in a file; `naming` has classes and missing labels as text.
@@ -163,19 +155,16 @@ def combine_file(
     """
     table, columns = _found(table, naming, id)
     table.work.bar.update("Combining")
-    number = number and columns.objects is None
-    output = Output.of(table.frame, prefix, proba, rule, number)
+    output = Output(prefix, proba, rule)
     answered = combine_frame(table.frame, columns, method_of(method, "method"), output, max_rows)
     return AnsweredFile(table, answered, id)
 
 
-def content_of_file(
-    table: FileTable, naming: Naming, *, max_rows: int = MOST_ROWS, id: str | None = None
-) -> Content:
+def content_of_file(table: FileTable, naming: Naming, *, id: str | None = None) -> Content:
     """Read the votes and labels in a file; the arguments are those of `combine_file`."""
     table, columns = _found(table, naming, id)
     table.work.bar.update("Comparing")
-    content = content_of(table.frame, columns, max_rows)
+    content = content_of(table.frame, columns)
     names = _names_of_rows(table, content.votes.object_ids, id)
     labels = {
         argument: labels_for(getattr(content, argument), names) for argument in ("known", "truth")
@@ -198,7 +187,7 @@ def extend_file(
     """
     columns = replace(naming, is_text=table.is_text).find_for(table.frame, consensus)
     table.work.bar.update("Applying")
-    output = Output.of(table.frame, prefix, proba)
+    output = Output(prefix, proba)
     return AnsweredFile(table, extend_frame(table.frame, columns, consensus, output))
 
 
@@ -230,11 +219,5 @@ def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
     """What a column holds in some rows, known by number; without a column, the numbers."""
     if column is None or rows is None:
         return rows
-    table.connection.register("places", pa.table({"place": np.arange(len(rows)), "row": rows}))
-    found = table.connection.sql(
-        f"SELECT CAST({quoted(column)} AS VARCHAR) FROM places "
-        f"JOIN read_parquet({text(table.parquet)}) ON file_row_number = places.row ORDER BY place"
-    ).fetchall()
-    return label_array(
-        [f"row {row}" if name is None else name for row, (name,) in zip(rows, found, strict=True)]
-    )
+    names = zip(rows, table.texts(column, ROW, rows), strict=True)
+    return label_array([f"row {row}" if name is None else name for row, name in names])

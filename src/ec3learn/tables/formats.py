@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
-from .._checks import InputError, InputFileError
+from .._checks import InputError
 from .._text import arg
 
 STANDARD = "-"  # standard input or output, where a path is expected
@@ -94,13 +94,10 @@ class Format:
 def _unknown(path: str, format: str | None, argument: str) -> InputError:
     """The error for a file whose format is not known, with what to do."""
     known = ", ".join(FORMATS if argument == "format" else WRITTEN)
+    choose = f"{known}; csv, tsv and jsonl also with .gz or .zst"
     if format is not None:
-        remedy = f"Choose from: {known}; csv, tsv and jsonl also with .gz or .zst."
+        remedy = f"Choose from: {choose}."
         return InputError(argument, phrase=f"Unknown {arg(argument)} {format!r}", remedy=remedy)
-    remedy = f"Pass {arg(argument)}: {known}."
-    if Path(path).is_dir():
-        remedy = "Name a file in it."
-        return InputFileError(argument, phrase=f"{path} is a folder", remedy=remedy)
     if path.endswith(".ec3"):
         phrase = f"{path} is a saved consensus, not a table of votes"
         remedy = "Pass the table, or use voters or apply."
@@ -108,4 +105,4 @@ def _unknown(path: str, format: str | None, argument: str) -> InputError:
     phrase = f"The format of {path!r} does not follow from its name"
     if path == STANDARD:
         phrase = "The format of standard input does not follow from its content"
-    return InputError(argument, phrase=phrase, remedy=remedy)
+    return InputError(argument, phrase=phrase, remedy=f"Pass {arg(argument)}: {choose}.")

@@ -11,12 +11,12 @@ from typing import Any
 
 from .._checks import InputError
 from .._text import arg, count, listed
-from .columns import Naming, require_column
+from .columns import Naming
 from .engines import OURS, quoted
 from .file_table import ROW, FileTable, without_fraction
 from .formats import ENDINGS
 
-NUMBERED = "object"  # the column of a table of `ask` that has numbers of rows
+NUMBERED, LABEL = "object", "label"  # the columns of a table of `ask`; rows have numbers
 # How an object was found, where the table of `ask` says so: 0 is the chance of what was chosen.
 CHANCE = {"chance": "TRY_CAST(chance AS DOUBLE)"}
 CHANCE["goal"] = "CASE WHEN goal IN ('label', 'vote') THEN 0 END"
@@ -113,21 +113,14 @@ def _load(table: FileTable, into: str, argument: str, name: str, key: str | None
 def _columns_in(
     names: list[str], argument: str, path: str, column: str, key: str | None
 ) -> tuple[str, str]:
-    """The columns of the objects and of the labels: by name, or the first and the second of two."""
-    if column:
-        require_column(column, names, argument)
-    if key is None and NUMBERED not in names:
-        remedy = "It says which column of both files identifies objects."
-        phrase = f"{arg(argument, path)} needs {arg('id')} or {arg('objects')}"
-        raise InputError("id", phrase=phrase, remedy=remedy)
+    """The columns of the objects and of the labels: the latter by name, or the only one."""
     key = key or NUMBERED
     others = [name for name in names if name != key]
-    if "label" in others and len(others) > 1:  # as in the table of `ask`
-        column = column or "label"
-    if key not in names and len(names) == 2 and not column:
-        return names[0], names[1]
-    if key not in names or (not column and len(others) != 1):
+    if not column:
+        column = LABEL if LABEL in others or len(others) != 1 else others[0]
+    if key not in names or column not in others:
         must = f"must be a file with a column {key!r} and one column of labels"
-        remedy = f"Write {path}:COLUMN to choose one of several columns."
+        remedy = f"Write {path}:COLUMN to choose one of several columns"
+        remedy += f", or pass {arg('id')}." if key == NUMBERED else "."
         raise InputError(argument, must, came=f"{listed(names, 30)} in {path}", remedy=remedy)
-    return key, column or others[0]
+    return key, column

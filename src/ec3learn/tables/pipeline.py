@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from .._checks import InputError, InputTypeError, require_bool, require_choice, require_integer
-from .._table import Table
+from .._checks import InputError, require_bool, require_choice, require_integer
 from .._text import arg, count
 from .._typing import Array
 from ..answer import ExtendWarning, Note
 from ..answer.extension import require_rule
 from ..answer.notes import NoteKind
 from ..consensus import Consensus, changed
-from ..diagnosis.labels import label_chances
 from ..methods import Method
 from ..votes import Votes, only_rows, split_by
 from ..votes.encoding import known_codes, name_codes
@@ -32,7 +30,7 @@ from ..votes.layout import frozen
 from ..votes.reading import single_column
 from .columns import Columns
 from .content import Content, content_of, new_content_of
-from .engines import Frame, join
+from .engines import OURS, Frame, join
 from .label_types import in_text
 
 MOST_ROWS = 5_000_000
@@ -45,32 +43,15 @@ LABEL_TYPES: dict[str, Any] = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.UInt6
 
 @dataclass(frozen=True)
 class Output:
-    """The label and the confidence; on request the probabilities and the object's number."""
+    """The label and the confidence, and on request the probabilities."""
 
-    table_columns: list[str]
-    prefix: str
-    proba: bool
-    rule: Rule
-    number: bool = False
-    ignores_case: bool = False  # the engine takes names that differ only in case for one
+    prefix: str = ""
+    proba: bool = False
+    rule: Rule = "argmax"
 
-    @classmethod
-    def of(
-        cls,
-        frame: Frame,
-        prefix: str = "",
-        proba: bool = False,
-        rule: Rule = "argmax",
-        number: bool = False,
-    ) -> Self:
-        """Check what was asked for."""
-        if not isinstance(prefix, str):
-            raise InputTypeError("prefix", "must be a str", came=type(prefix).__name__)
-        require_bool("proba", proba)
-        require_choice("rule", rule, ("argmax", "mass"))
-        require_bool("number", number)
-        ignores_case = frame.implementation.is_duckdb() or frame.implementation.is_spark_like()
-        return cls(list(frame.collect_schema().names()), prefix, proba, rule, number, ignores_case)
+    def __post_init__(self) -> None:
+        require_bool("proba", self.proba)
+        require_choice("rule", self.rule, ("argmax", "mass"))
 
     def types(self, classes: Array) -> dict[str, Any]:
         """The new columns by name, each with its type."""
@@ -78,55 +59,36 @@ class Output:
         label = LABEL_TYPES.get("u" if large else classes.dtype.kind, nw.String())
         shares = [f"proba_{plain(label)}" for label in classes if self.proba]
         types = {"consensus": label} | dict.fromkeys(["confidence", *shares], nw.Float64())
-        types |= {"number": nw.Int64()} if self.number else {}
-        return {self.prefix + name: dtype for name, dtype in types.items()}
+        return {f"{self.prefix}{name}": dtype for name, dtype in types.items()}
 
-    def require_new_names(self, classes: Array) -> None:
+    def require_new_names(self, frame: Frame, classes: Array) -> None:
         """Refuse to overwrite a column, and new columns that the engine cannot tell apart."""
-        taken = {self._folded(name): name for name in self.table_columns}
+        ignores_case = frame.implementation.is_duckdb() or frame.implementation.is_spark_like()
+        folded = str.casefold if ignores_case else str
+        taken = {folded(str(name)): str(name) for name in frame.collect_schema().names()}
         for name in self.types(classes):
-            other = taken.setdefault(self._folded(name), name)
-            if other in self.table_columns:
-                remedy = f"Rename it, or pass {arg('prefix', 'ec3_')}."
+            other = taken.setdefault(folded(name), name)
+            if other is not name:
                 must = f"must have no column {other!r}, because {name!r} is added"
+                remedy = f"Rename it, or pass {arg('prefix', 'ec3_')}."
                 raise InputError("table", must, remedy=remedy)
-            if other != name:
-                phrase = f"The columns {other!r} and {name!r} would differ only in case"
-                raise InputError(
-                    "proba", phrase=phrase, remedy=f"Rename a class, or leave out {arg('proba')}."
-                )
 
-    def _folded(self, name: Any) -> Any:
-        return name.casefold() if self.ignores_case and isinstance(name, str) else name
-
-    def columns(self, answer: Consensus, backend: Any) -> list[Any]:
-        """Write the answer for each object as columns of a library."""
-        rows = changed(answer, index=None)  # distinct rows, which are fewer
-        values = [rows.labels(self.rule), rows.confidence, *(rows.proba.T if self.proba else ())]
-        types = list(self.types(answer.classes).items())
+    def columns(self, classes: Array, answer: Consensus | None, backend: Any) -> list[Any]:
+        """Write the answer for each object as columns of a library; None is for no objects."""
+        types = self.types(classes)
+        values: list[Any] = [[] for _ in types]
+        if answer is not None:
+            rows = changed(answer, index=None)  # distinct rows, which are fewer
+            labels, shares = rows.labels(self.rule), rows.proba.T if self.proba else ()
+            values = [labels.tolist() if labels.dtype == object else labels, rows.confidence]
+            values += map(np.ascontiguousarray, shares)
         columns = [
-            nw.new_series(
-                name,
-                column.tolist() if column.dtype == object else np.ascontiguousarray(column),
-                dtype,
-                backend=backend,
-            )
-            for (name, dtype), column in zip(types, values, strict=False)  # the number is last
+            nw.new_series(name, column, types[name], backend=backend)
+            for name, column in zip(types, values, strict=True)
         ]
-        if answer.solution.index is not None:
-            columns = [column[answer.solution.index] for column in columns]
-        if self.number:
-            numbers = np.arange(answer.solution.n_objects)
-            name, dtype = types[-1]
-            columns.append(nw.new_series(name, numbers, dtype, backend=backend))
-        return columns
-
-    def empty(self, classes: Array, backend: Any) -> list[Any]:
-        """The same columns without any rows."""
-        return [
-            nw.new_series(name, [], dtype, backend=backend)
-            for name, dtype in self.types(classes).items()
-        ]
+        if answer is None or answer.solution.index is None:
+            return columns
+        return [column[answer.solution.index] for column in columns]
 
 
 # ---- the way -------------------------------------------------------------------------------------
@@ -161,12 +123,19 @@ class Answered:
             rows.unique([self.columns.objects], maintain_order=True)
         ).to_native()
 
+    def row_numbers(self, order: str) -> Array:
+        """The distinct row of each row of a DuckDB relation, in the order of a column."""
+        name = f"{OURS}number"
+        numbers = nw.new_series(name, range(len(self.rows)), backend=self.rows.implementation)
+        keys = self.columns.join_keys
+        joined = join(self.frame, self.rows.select(keys).with_columns(numbers), keys).to_native()
+        found: Array = joined.order(order).project(name).fetchnumpy()[name]
+        return found
+
     @property
     def _joined(self) -> Frame:
-        if self.answer is None:
-            added = self.output.empty(self.consensus.classes, self.rows.implementation)
-        else:
-            added = self.output.columns(self.answer, self.rows.implementation)
+        backend = self.rows.implementation
+        added = self.output.columns(self.consensus.classes, self.answer, backend)
         if isinstance(self.frame, nw.LazyFrame):
             keys = self.columns.join_keys
             return join(self.frame, self.rows.select(keys).with_columns(*added), keys)
@@ -190,13 +159,12 @@ def combine_frame(
 ) -> Answered:
     """Solve the votes in the columns of a table, and answer for every row."""
     require_integer("max_rows", max_rows, 1)
-    if output.number and columns.objects is not None:
-        remedy = "Its objects are identified by name."
-        raise InputError("number", "must be False for a long table", got=True, remedy=remedy)
     content = content_of(frame, columns)
-    output.require_new_names(content.votes.classes)
+    output.require_new_names(frame, content.votes.classes)
     if content.votes.n_rows > max_rows:
-        _require_sample(output, max_rows)
+        if output.rule != "argmax":
+            must = f"must be large enough for all distinct rows with {arg('rule', output.rule)}"
+            raise InputError("max_rows", must, got=max_rows, remedy=f"Raise {arg('max_rows')}.")
         consensus, answer = _solve_sample(content, method, int(max_rows))
     else:
         consensus = answer = method.solve(content.votes, content.known)
@@ -212,7 +180,7 @@ def combine_frame(
 def extend_frame(frame: Frame, columns: Columns, consensus: Consensus, output: Output) -> Answered:
     """Answer for every row of a table from a consensus that exists."""
     require_rule(consensus.solution)
-    output.require_new_names(consensus.classes)
+    output.require_new_names(frame, consensus.classes)
     content = new_content_of(frame, columns, consensus)
     if content is None:
         rows = frame if isinstance(frame, nw.DataFrame) else frame.head(0).collect()
@@ -247,32 +215,19 @@ def _extend_in_parts(consensus: Consensus, votes: Votes) -> Consensus:
 # ---- more distinct rows than are solved ----------------------------------------------------------
 
 
-def _require_sample(output: Output, max_rows: int) -> None:
-    """Refuse what needs all distinct rows to be solved."""
-    if not output.number and output.rule == "argmax":
-        return
-    what = "This" if output.number else arg("rule", output.rule)
-    phrase = f"{what} needs all distinct rows at once, got more than {arg('max_rows', max_rows)}"
-    raise InputError("max_rows", phrase=phrase, remedy=f"Raise {arg('max_rows')}.")
-
-
 def _solve_sample(content: Content, method: Method, max_rows: int) -> tuple[Consensus, Consensus]:
     """Solve the most frequent rows, labelled ones first, and answer for all by the rule found."""
-    votes, known = content.votes, content.known
-    codes, chances = np.full(votes.n_rows, -1), np.full(1, np.nan)
-    if known is not None:
-        of_object = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-        drawn = label_chances(known, votes.n_objects, votes.object_ids)
-        chances, place = np.unique(drawn, return_inverse=True)
-        both = np.where(of_object < 0, -1, of_object * len(chances) + place)
-        votes, codes = split_by(votes, both)
+    votes, codes = content.votes, np.full(content.votes.n_rows, -1)
+    if content.known is not None:
+        known = known_codes(content.known, votes.classes, votes.n_objects, votes.object_ids)
+        votes, codes = split_by(votes, known)
     shuffled = np.random.default_rng(0).permutation(votes.n_rows)  # among equally frequent ones
     rows = np.lexsort((shuffled, -votes.counts, codes < 0))[:max_rows]
     labelled = codes[rows] >= 0
     if labelled.all():
         must = "must leave room for rows without a known label"
         raise InputError("max_rows", must, came=f"{max_rows:,}", remedy="Raise it.")
-    solved = _solve_rows(votes, rows, codes[rows], chances, method)
+    solved = _solve_rows(votes, rows, codes[rows], method)
     with warnings.catch_warnings():  # of clusters outside the sample: the note says enough
         warnings.simplefilter("ignore", ExtendWarning)
         extended = _extend_in_parts(solved, votes)
@@ -285,25 +240,16 @@ def _solve_sample(content: Content, method: Method, max_rows: int) -> tuple[Cons
     return _with_note(solved, "sample", text), changed(extended, solved_proba=proba)
 
 
-def _solve_rows(
-    votes: Votes, rows: Array, codes: Array, chances: Array, method: Method
-) -> Consensus:
-    """Solve some distinct rows, counted as often as they occur, with their known labels.
-
-    `codes` number their classes and chances, class by class; -1 is no label.
-    """
+def _solve_rows(votes: Votes, rows: Array, codes: Array, method: Method) -> Consensus:
+    """Solve some rows, counted as often as they occur; `codes` are known classes, or -1."""
     names = votes.object_ids
     if names is not None:  # that of the first object of each row
         first = rows if votes.index is None else np.unique(votes.index, return_index=True)[1][rows]
         names = names[first]
-    sample = replace(
-        only_rows(votes, rows), object_ids=names, sample_weight=frozen(votes.counts[rows])
-    )
+    counts = frozen(votes.counts[rows])
+    sample = replace(only_rows(votes, rows), object_ids=names, sample_weight=counts)
     labelled = np.flatnonzero(codes >= 0)
-    classes, drawn = np.divmod(codes[labelled], len(chances))
-    known: Any = (labelled if names is None else names[labelled], votes.classes[classes])
-    if not np.isnan(chances).all():
-        known = Table({"object": known[0], "label": known[1], "chance": chances[drawn].tolist()})
+    known = (labelled if names is None else names[labelled], votes.classes[codes[labelled]])
     solved = method.solve(sample, known if len(labelled) else None)
     require_rule(solved.solution, "rows it has not solved", f"Raise {arg('max_rows')}")
     return solved
