@@ -538,7 +538,9 @@ def test_a_method_that_cannot_extend_is_refused_beyond_max_rows():
 def test_mass_needs_all_rows(made, kind):
     with pytest.raises(
         ValueError,
-        match=re.escape("max_rows must be large enough for all distinct rows with rule='mass', got 20."),
+        match=re.escape(
+            "max_rows must be large enough for all distinct rows with rule='mass', got 20."
+        ),
     ):
         combine(made(kind, votes_table()), **ALL, rule="mass", max_rows=20)
 
