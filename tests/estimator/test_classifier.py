@@ -530,24 +530,18 @@ def test_a_base_model_that_fails_is_named(iris):
         made(classifiers=[*pool(), ("broken", Broken())]).fit(X, y)
 
 
-NAMES = "classifiers and clusterers must have different names, without '__', that are no parameters"
 REFUSED = {
     "classifiers must hold at least one (name, estimator), got none.": {"classifiers": []},
-    f"{NAMES}, got 'lr'.": {"clusterers": [("lr", KMeans())]},
-    f"{NAMES}, got 'k__m'.": {"clusterers": [("k__m", KMeans())]},
+    "Names provided are not unique: ['lr', 'nb', 'tree', 'lr']": {"clusterers": [("lr", KMeans())]},
+    "Estimator names must not contain __: got ['k__m']": {"clusterers": [("k__m", KMeans())]},
     "Unknown voting 'loud'. Choose from: hard, soft.": {"voting": "loud"},
     "retrain must be 'auto', True or False, got 'once'.": {"retrain": "once"},
 }
 NO_POOL = "classifiers must be the name of a pool or a list of (name, estimator), got "
 OF_ANOTHER_KIND = {
     f"{NO_POOL}KMeans().": {"classifiers": KMeans()},
-    f"{NO_POOL}[KMeans()].": {"classifiers": [KMeans()]},
-    f"{NO_POOL}'tree' under the name 't', which is not an estimator.": {
-        "classifiers": [("t", "tree")]
-    },
-    f"{NO_POOL}{Broken!r} under the name 't', which is not an estimator.": {
-        "classifiers": [("t", Broken)]
-    },
+    f"{NO_POOL}('t', 'tree').": {"classifiers": [("t", "tree")]},
+    f"{NO_POOL}('t', {Broken!r}).": {"classifiers": [("t", Broken)]},
 }
 
 

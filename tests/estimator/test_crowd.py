@@ -123,7 +123,7 @@ def test_without_an_estimator_the_one_is_taken_that_explains_the_votes_better(
     model = CrowdClassifier(method="dawid-skene", random_state=0, rounds=1).fit(digits[0], table)
     assert (
         str(model.notes_[0])
-        == "Classifier: logistic regression, which explains the votes better than extra trees."
+        == "Classifier: logistic regression. By extra trees the votes would be less likely."
     )
     assert accuracy(model.transduction_, digits[1]) > 0.75
 

@@ -8,7 +8,7 @@ have not seen a labelled row vote on it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,8 +17,8 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._checks import InputError, InputTypeError, require_choice
@@ -41,11 +41,16 @@ from .rows import (
 )
 from .training import Training, mean_shares, weight_parameter
 
-POOLS = ("classifiers", "clusterers")
+# The models of pools that are chosen by name whose parameters can be set. Those of clusterings
+# depend on the number of classes.
+SETTABLE: dict[str, Callable[[str], Pool]] = {
+    "classifiers": classifier_pool,
+    "clusterers": lambda name: [],
+}
 
 
 @dataclass(eq=False, repr=False)
-class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
+class EC3Classifier(TableClassifier, _BaseComposition):  # type: ignore[misc]
     """Train a pool of classifiers and clusterings, and combine their votes.
 
     Rows without a label are used too: the clusterings are fitted to all rows, and the votes on all
@@ -147,12 +152,14 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         self.method_ = self._method()
         n_classes = len(self.classes_)
         work = Training(X, codes, weights, self.cv, groups, n_classes, self.n_jobs, seed)
-        pool = self._pool("classifiers", classifier_pool, seed)
+        pool = seeded(self._pairs("classifiers"), seed)
+        if not pool:
+            raise InputError("classifiers", "must hold at least one (name, estimator)", came="none")
         notes = [*self._notes_on_pool(X, pool, weights), *work.notes()]
         with limit_threads(X):
             self.estimators_, shares = work.fit_classifiers(pool)
             clusterings = partial(clusterer_pool, n_classes=n_classes)
-            clusterers = self._pool("clusterers", clusterings, seed)
+            clusterers = seeded(self._pairs("clusterers", clusterings), seed)
             self.clusterers_, clusters = work.fit_clusterings(clusterers)
             self._solve(shares, clusters, codes, weights, notes)
             few = max(20, len(work.labelled))  # fewer rows make hardly a difference
@@ -218,31 +225,22 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 
     def set_params(self, **params: Any) -> EC3Classifier:
         """Set parameters, base models (`lr="drop"` leaves one out), or theirs (`lr__C=0.1`)."""
-        for pool in POOLS:
-            models = params.pop(pool, getattr(self, pool))
+        for pool in SETTABLE:
+            setattr(self, pool, params.pop(pool, getattr(self, pool)))
             with suppress(TypeError, ValueError):
-                pairs = classifier_pool(models) if isinstance(models, str) else models
+                pairs = self._pairs(pool)
                 if {name for name, _ in pairs} & {key.split("__")[0] for key in params}:
-                    models = [(name, params.pop(name, model)) for name, model in pairs]
-            setattr(self, pool, models)
+                    setattr(self, pool, [(name, params.pop(name, model)) for name, model in pairs])
         super().set_params(**params)
         return self
 
     def _own_models(self) -> Pool:
-        """The (name, estimator) pairs whose parameters can be set.
+        """The models whose parameters can be set."""
+        return [pair for pool in SETTABLE for pair in self._pairs(pool)]
 
-        Those of clusterings that are chosen by name depend on the number of classes.
-        """
-        pool = self.classifiers
-        classifiers = classifier_pool(pool) if isinstance(pool, str) else pool
-        clusterers = [] if isinstance(self.clusterers, str) else self.clusterers
-        return [(name, model) for pool in (classifiers, clusterers) for name, model in pool]
-
-    def _pool(self, pool: str, by_name: Callable[[str], Pool], seed: int) -> Pool:
-        """The models of a pool that are not dropped, with seeds."""
+    def _pairs(self, pool: str, by_name: Callable[[str], Pool] | None = None) -> Pool:
         models = getattr(self, pool)
-        models = by_name(models) if isinstance(models, str) else models
-        return seeded([pair for pair in models if not _dropped(pair)], seed)
+        return (by_name or SETTABLE[pool])(models) if isinstance(models, str) else models
 
     def _method(self) -> Method:
         auto = isinstance(self.consensus, str) and self.consensus == "auto"
@@ -270,31 +268,18 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         return notes
 
     def _check(self) -> None:
-        for pool in POOLS:
-            self._check_pool(pool, getattr(self, pool))
-        taken = {*super().get_params(deep=False)}
-        for name, _ in self._own_models():
-            if "__" in name or name in taken:
-                must = "must have different names, without '__', that are no parameters"
-                raise InputError("classifiers and clusterers", must, got=name)
-            taken.add(name)
-        if not isinstance(self.classifiers, str) and all(map(_dropped, self.classifiers)):
-            raise InputError("classifiers", "must hold at least one (name, estimator)", came="none")
+        must = "must be the name of a pool or a list of (name, estimator)"
+        for pool in SETTABLE:
+            models = getattr(self, pool)
+            pairs = [] if isinstance(models, str) else models
+            for pair in pairs if isinstance(pairs, (list, tuple)) else [pairs]:
+                if not _is_pair(pair):
+                    raise InputTypeError(pool, must, got=pair)
+        self._validate_names([name for name, _ in self._own_models()])
         require_choice("voting", self.voting, ("hard", "soft"))
         check_cv(self.cv)
         if self.retrain not in (True, False, "auto"):
             raise InputError("retrain", "must be 'auto', True or False", got=self.retrain)
-
-    def _check_pool(self, pool: str, models: Any) -> None:
-        if isinstance(models, str):
-            return
-        must = "must be the name of a pool or a list of (name, estimator)"
-        for pair in models if isinstance(models, (list, tuple)) else [models]:
-            if not (isinstance(pair, (list, tuple)) and len(pair) == 2):
-                raise InputTypeError(pool, must, got=models)
-            if isinstance(pair[1], type) or not (_dropped(pair) or hasattr(pair[1], "fit")):
-                came = f"{pair[1]!r} under the name {pair[0]!r}, which is not an estimator"
-                raise InputTypeError(pool, must, came=came)
 
     # ---- new rows --------------------------------------------------------------------------------
 
@@ -320,9 +305,12 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         return dict(zip(self.estimators_, shares, strict=True))
 
 
-def _dropped(pair: Sequence[Any]) -> bool:
-    """Whether a base model is left out, as in scikit-learn's ensembles."""
-    return isinstance(pair[1], str) and pair[1] == "drop"
+def _is_pair(pair: Any) -> bool:
+    """Whether it is a name and an estimator, or a name and "drop"."""
+    if not (isinstance(pair, (list, tuple)) and len(pair) == 2):
+        return False
+    dropped = isinstance(pair[1], str) and pair[1] == "drop"
+    return dropped or (hasattr(pair[1], "fit") and not isinstance(pair[1], type))
 
 
 def columns_of_text(X: Any) -> list[str]:
@@ -333,5 +321,5 @@ def columns_of_text(X: Any) -> list[str]:
     frame = frame_of(X)
     if frame is None or len(frame) < 50:
         return []
-    texts = [name for name, dtype in frame.schema.items() if dtype == nw.String]
-    return [name for name in texts if frame.get_column(name).n_unique() > len(frame) / 2]
+    texts = [column for column in frame.iter_columns() if column.dtype == nw.String]
+    return [column.name for column in texts if column.n_unique() > len(frame) / 2]

@@ -26,7 +26,6 @@ from ..consensus import Consensus
 from ..methods.base import Method, method_of, trusting_votes
 from ..methods.voting import MajorityVote
 from ..votes import Votes
-from ..votes.encoding import known_codes
 from ..votes.reading import frame_of, is_pandas
 from .pools import classifier_pool
 from .rows import TableClassifier, check_table, limit_threads, with_warnings
@@ -181,8 +180,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
                 tried[name] = trusting.learned.likelihood, model, prior
         taken = max(tried, key=lambda name: tried[name][0])
         (other,) = (title for name, title in CANDIDATES.items() if name != taken)
-        explain = "explain" if taken == "extra" else "explains"
-        text = f"Classifier: {CANDIDATES[taken]}, which {explain} the votes better than {other}."
+        text = f"Classifier: {CANDIDATES[taken]}. By {other} the votes would be less likely."
         return *tried[taken][1:], [Note("choice", text)]
 
     def _out_of_fold(self, model: Any, X: Any, codes: Array) -> Array:
@@ -257,12 +255,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 
 def first_codes(votes: Votes, known: Any) -> Array:
     """The class of each row by known label or majority vote, -1 where there is neither."""
-    answer = MajorityVote().solve(votes)
-    codes = np.where(answer.unanswered, -1, codes_of(answer))
-    if known is None:
-        return codes
-    known = known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-    return np.where(known >= 0, known, codes)
+    answer = MajorityVote().solve(votes, known)
+    return np.where(answer.unanswered, -1, codes_of(answer))
 
 
 def codes_of(consensus: Consensus) -> Array:

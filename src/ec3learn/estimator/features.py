@@ -88,7 +88,7 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         require_choice("text", self.text, ("columns", "codes"))
         self._sparse = sparse.issparse(X)
         numbers, texts = self._read(X, reset=True)
-        self._steps = [self._scaler(numbers.shape), self._encoder()]
+        self._steps = [self._scaler(numbers), self._encoder()]
         for step, part in zip(self._steps, (numbers, texts), strict=True):
             if part.shape[1]:
                 step.fit(part)
@@ -100,16 +100,20 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         pairs = zip(self._steps, self._read(X), strict=True)
         return self._joined([step.transform(part) for step, part in pairs if part.shape[1]])
 
-    def _scaler(self, shape: tuple[int, int]) -> Any:
+    def _scaler(self, numbers: Any) -> Any:
         """What becomes of the numbers."""
         if self._sparse:
-            project = self.dense and shape[1] > DENSE_COLUMNS
-            svd = TruncatedSVD(min(DENSE_COLUMNS, shape[0]), random_state=self.random_state)
-            scaler = FunctionTransformer() if self.scale is None else MaxAbsScaler()
-            return make_pipeline(scaler, svd if project else FunctionTransformer())
+            steps = [FunctionTransformer() if self.scale is None else MaxAbsScaler()]
+            if self.dense and numbers.shape[1] > DENSE_COLUMNS:
+                most = min(DENSE_COLUMNS, numbers.shape[0])
+                steps.append(TruncatedSVD(most, random_state=self.random_state))
+            return make_pipeline(*steps)
         if self.scale is None:
             return FunctionTransformer()
-        scaler = StandardScaler() if self.scale == "standard" else NormalScores()
+        scaler = StandardScaler()
+        if self.scale == "normal":
+            knots = [normal_knots(column[~np.isnan(column)]) for column in numbers.T]
+            scaler = FunctionTransformer(normal_scores, kw_args={"knots": knots})
         fill = SimpleImputer(strategy="constant", fill_value=0, add_indicator=True)
         return make_pipeline(scaler, fill)
 
@@ -183,28 +187,17 @@ def _floats_or_text(values: list[Any], nominal: bool = False) -> Array:
     return np.array(values, dtype=float)  # None becomes NaN
 
 
-class NormalScores(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Numbers as standard normal quantiles at the share of rows below; ties count half."""
-
-    def fit(self, X: Array, y: Any = None) -> Self:
-        """Keep up to 256 values of each column with their scores."""
-        self._knots = [self._knots_of(column[~np.isnan(column)]) for column in X.T]
-        return self
-
-    def _knots_of(self, values: Array) -> tuple[Array, Array]:
-        knots, counts = np.unique(values, return_counts=True)
-        scores = ndtri((counts.cumsum() - counts / 2) / counts.sum())
-        if len(knots) > 256:
-            kept = np.unique(scores.searchsorted(np.linspace(scores[0], scores[-1], 256)))
-            knots, scores = knots[kept], scores[kept]
+def normal_knots(values: Array) -> tuple[Array, Array]:
+    """Up to 256 values, and the normal quantiles at the shares of rows below; ties count half."""
+    knots, counts = np.unique(values, return_counts=True)
+    scores = ndtri((counts.cumsum() - counts / 2) / counts.sum())
+    if len(knots) <= 256:
         return knots, scores
+    kept = np.unique(scores.searchsorted(np.linspace(scores[0], scores[-1], 256)))
+    return knots[kept], scores[kept]
 
-    def transform(self, X: Array) -> Array:
-        """Scores of new numbers, interpolated."""
-        pairs = zip(X.T, self._knots, strict=True)
-        return np.stack(
-            [np.interp(column, *knots) for column, knots in pairs],
-            axis=1,
-            dtype=X.dtype,
-            casting="unsafe",
-        )
+
+def normal_scores(X: Array, knots: list[tuple[Array, Array]]) -> Array:
+    """The scores of numbers, interpolated between the knots of their columns."""
+    columns = [np.interp(column, *pair) for column, pair in zip(X.T, knots, strict=True)]
+    return np.stack(columns, axis=1).astype(X.dtype)

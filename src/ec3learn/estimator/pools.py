@@ -157,10 +157,10 @@ def _pipeline(features: Features, model: Any) -> Pipeline:
 
 
 def seeded(pool: Pool, random_state: Any) -> Pool:
-    """Copies of the models, with a seed in each `random_state` that is None."""
+    """Copies of the models but "drop", with a seed in each `random_state` that is None."""
     random = check_random_state(random_state)
     copies = []
-    for name, model in pool:
+    for name, model in (pair for pair in pool if not isinstance(pair[1], str)):
         copy, seed = clone(model), int(random.randint(np.iinfo(np.int32).max))
         unset = [key for key, value in copy.get_params().items() if value is None]
         seeds = [key for key in unset if key.split("__")[-1] == "random_state"]

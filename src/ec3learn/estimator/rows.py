@@ -94,7 +94,6 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
     classes_: Array
     consensus_: Consensus
     notes_: list[Note]
-    n_jobs: int | None
     random_state: Any
 
     def predict(self, X: Any) -> Array:
@@ -134,10 +133,8 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
 
 def with_warnings(notes: Iterable[Note], caught: Iterable[warnings.WarningMessage]) -> list[Note]:
     """Notes, and the warnings that were caught as notes, each once."""
-    by_text: dict[str, Note] = {}
-    for note in [*notes, *(Note("warning", str(warning.message)) for warning in caught)]:
-        by_text.setdefault(str(note), note)
-    return list(by_text.values())
+    told = [Note("warning", str(warning.message)) for warning in caught]
+    return list({str(note): note for note in [*notes, *told]}.values())
 
 
 def limit_threads(X: Any) -> Any:

@@ -10,7 +10,6 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import DBSCAN, KMeans, MeanShift, estimate_bandwidth
 from sklearn.metrics import (
     euclidean_distances,
-    pairwise_distances,
     pairwise_distances_argmin,
     pairwise_distances_argmin_min,
     silhouette_score,
@@ -173,15 +172,12 @@ class SilhouetteKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         sample = X
         if X.shape[0] > self.sample_size:
             sample = X[random.choice(X.shape[0], self.sample_size, replace=False)]
-        distances = pairwise_distances(sample)
-        np.fill_diagonal(distances, 0)
         # Equal rows share a cluster, and a silhouette needs fewer clusters than rows.
         most = min(self.max_clusters, len(np.unique(sample, axis=0)), len(sample) - 1)
         silhouettes = {1: -1.0}
         for n_clusters in range(2, most + 1):
             labels = KMeans(n_clusters, random_state=random).fit_predict(sample)
-            score = silhouette_score(distances, labels, metric="precomputed")
-            silhouettes[n_clusters] = score
+            silhouettes[n_clusters] = silhouette_score(sample, labels)
         best = max(silhouettes, key=lambda n_clusters: silhouettes[n_clusters])
         self._model = KMeans(best, random_state=random).fit(X)
         self.labels_ = self._model.labels_
