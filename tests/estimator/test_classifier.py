@@ -530,10 +530,12 @@ def test_a_base_model_that_fails_is_named(iris):
         made(classifiers=[*pool(), ("broken", Broken())]).fit(X, y)
 
 
+NAMES = "classifiers and clusterers must have different names, without '__', that are no parameters"
 REFUSED = {
     "classifiers must hold at least one (name, estimator), got none.": {"classifiers": []},
-    "Names provided are not unique: ['lr', 'nb', 'tree', 'lr']": {"clusterers": [("lr", KMeans())]},
-    "Estimator names must not contain __: got ['k__m']": {"clusterers": [("k__m", KMeans())]},
+    f"{NAMES}, got 'lr'.": {"clusterers": [("lr", KMeans())]},
+    f"{NAMES}, got 'cv'.": {"clusterers": [("cv", KMeans())]},
+    f"{NAMES}, got 'k__m'.": {"clusterers": [("k__m", KMeans())]},
     "Unknown voting 'loud'. Choose from: hard, soft.": {"voting": "loud"},
     "retrain must be 'auto', True or False, got 'once'.": {"retrain": "once"},
 }

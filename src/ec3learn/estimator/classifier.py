@@ -17,8 +17,8 @@ from typing import Any, Literal
 import narwhals.stable.v2 as nw
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._checks import InputError, InputTypeError, require_choice
@@ -50,7 +50,7 @@ SETTABLE: dict[str, Callable[[str], Pool]] = {
 
 
 @dataclass(eq=False, repr=False)
-class EC3Classifier(TableClassifier, _BaseComposition):  # type: ignore[misc]
+class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     """Train a pool of classifiers and clusterings, and combine their votes.
 
     Rows without a label are used too: the clusterings are fitted to all rows, and the votes on all
@@ -275,7 +275,11 @@ class EC3Classifier(TableClassifier, _BaseComposition):  # type: ignore[misc]
             for pair in pairs if isinstance(pairs, (list, tuple)) else [pairs]:
                 if not _is_pair(pair):
                     raise InputTypeError(pool, must, got=pair)
-        self._validate_names([name for name, _ in self._own_models()])
+        names = [*super().get_params(deep=False), *(name for name, _ in self._own_models())]
+        wrong = [name for name in names if "__" in name or names.count(name) > 1]
+        if wrong:
+            must = "must have different names, without '__', that are no parameters"
+            raise InputError("classifiers and clusterers", must, got=wrong[0])
         require_choice("voting", self.voting, ("hard", "soft"))
         check_cv(self.cv)
         if self.retrain not in (True, False, "auto"):
