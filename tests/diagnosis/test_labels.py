@@ -38,7 +38,7 @@ def test_ask_leaves_the_label_empty_and_says_how_it_drew():
     assert (set(asked["goal"]), set(drawn["goal"])) == ({"label"}, {"share"})
     assert set(asked["chance"]) == {None}
     assert all(0 < chance <= 1 for chance in drawn["chance"])
-    assert asked["why"][0] == "the votes are split: 4 of 7 said 0"
+    assert asked["why"][0] == "4 of 7 said 0"
 
 
 @pytest.mark.parametrize("kind", [Table, pd.DataFrame, pl.DataFrame])

@@ -137,7 +137,7 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
     >>> DawidSkene().solve(votes).ask(2).select("object", "answer", "why")
     object  answer  why
          4       1  the votes are tied between 0 and 1
-         3       1  the votes are split: 2 of 3 said 1
+         3       1  2 of 3 said 1
     """
     outcome = solution_of(outcome)
     require_integer("n", n, 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,12 @@ from ..votes import BaseModel
 from ..votes.labels import Label, plain
 
 NO_PARTS = "The answer of this method is not a sum of parts."
+UNITS = {
+    "probability": "",
+    "log evidence": "In units of log evidence:",
+    "change of probability": "How far each vote moves the probabilities: they would change by as "
+    "much without it.",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,88 +53,34 @@ class Explanation:
     label: Label
     classes: Array
     proba: Array
-    said: Mapping[str, Any]
-    kinds: Mapping[str, str]
     parts: Mapping[tuple[str, str], Array]
-    unit: str = "probability"
-
-    @cached_property
-    def by_model(self) -> Table:
-        """The vote of each base model that counted, and what it gave to each class."""
-        gave, zero = self._gave(0), np.zeros(len(self.classes))
-        names = [
-            name
-            for name, answer in self.said.items()
-            if answer is not None or gave.get(name, zero).any()
-        ]
-        names += [name for name in gave if name not in self.said]
-        columns: dict[str, Sequence[Any]] = {
-            "model": names,
-            "kind": [self.kinds.get(name, "") for name in names],
-            "said": [_said_text(self.said.get(name)) for name in names],
-        }
-        return Table(columns | self._columns([gave.get(name, zero) for name in names]))
-
-    @cached_property
-    def by_term(self) -> Table:
-        """What each term gave to each class."""
-        gave = self._gave(1)
-        return Table({"term": list(gave)} | self._columns(list(gave.values())))
-
-    @property
-    def silent(self) -> int:
-        """How many base models said nothing about the object, and gave nothing to any class."""
-        return len(set(self.said) - set(self.by_model["model"]))
+    unit: str
+    by_model: Table
+    by_term: Table
+    silent: int  # how many base models said nothing about the object, and gave nothing to any class
 
     def as_dict(self) -> dict[str, Any]:
         """The explanation as JSON can hold it."""
-        proba = zip(map(str, self.classes), self.proba.tolist(), strict=True)
         return {
             "object": self.object,
             "label": self.label,
-            "proba": dict(proba),
+            "proba": dict(zip(map(str, self.classes), self.proba.tolist(), strict=True)),
             "unit": self.unit,
             "by_model": list(self.by_model.rows()),
             "silent": self.silent,
             "by_term": list(self.by_term.rows()),
         }
 
-    def _gave(self, place: int) -> dict[str, Array]:
-        """The sum of the parts of each base model (place 0) or term (place 1)."""
-        sums: dict[str, Array] = {}
-        for names, part in self.parts.items():
-            sums[names[place]] = sums.get(names[place], 0.0) + part
-        return sums
-
-    def _columns(self, parts: list[Array]) -> dict[str, Sequence[Any]]:
-        """How much each of these parts counted, and what it gave to each class.
-
-        What counts is its share of the answer, or how far its evidence sets the classes apart.
-        """
-        if not self.parts:
-            return {}
-        table = np.reshape(parts, (len(parts), len(self.classes)))
-        weight = table.sum(axis=1) if self.unit == "probability" else np.ptp(table, axis=1)
-        columns = {
-            f"to {plain(label)}": table[:, z].tolist() for z, label in enumerate(self.classes)
-        }
-        return {"weight": weight.tolist(), **columns}
-
     def __repr__(self) -> str:
         classes = zip(self.classes, self.proba, strict=True)
         shares = ", ".join(f"{shown(plain(label))} {p:.3f}" for label, p in classes)
         name, label = clipped(repr(self.object)), clipped(repr(self.label))
-        unit = {
-            "probability": "",
-            "log evidence": "In units of log evidence:",
-            "change of probability": "How far each vote moves the probabilities: "
-            "they would change by as much without it.",
-        }[self.unit]
-        others = f"{count(self.silent, 'other base model')} said nothing about it."
-        models = f"{self.by_model}\n{others}" if self.silent else str(self.by_model)
+        models = str(self.by_model)
+        if self.silent:
+            models += f"\n{count(self.silent, 'other base model')} said nothing about it."
         head = printable(f"Object {name} is {label} ({shares})")
-        blocks = [head, unit, models, str(self.by_term)] if self.parts else [head, models, NO_PARTS]
-        return "\n\n".join(filter(None, blocks))
+        parts = [UNITS[self.unit], models, str(self.by_term)] if self.parts else [models, NO_PARTS]
+        return "\n\n".join(filter(None, [head, *parts]))
 
 
 def explain(outcome: Solved, i: Any) -> Explanation:
@@ -168,37 +120,66 @@ def explain(outcome: Solved, i: Any) -> Explanation:
         groups = aligned_membership(outcome, votes[position], warn=False)
         for (m, term), part in outcome.rule.contributions(groups, owner, known).items():
             parts[term if m == NOBODY else outcome.models[m].name, term] = part
+    unit = "probability" if outcome.rule is None else outcome.rule.unit
+    said = dict(zip([model.name for model in votes.models], votes.said(position), strict=True))
+    kinds = {model.name: outcome.called(model.kind) for model in votes.models}
+    by_model, by_term = _sums(parts, 0), _sums(parts, 1)
+    nothing = np.zeros(len(outcome.classes))
+    names = [
+        name
+        for name in said | by_model
+        if said.get(name) is not None or by_model.get(name, nothing).any()
+    ]
+    gave = [by_model.get(name, nothing) for name in names]
+    models: dict[str, Sequence[Any]] = {
+        "model": names,
+        "kind": [kinds.get(name, "") for name in names],
+        "said": [_said_text(said.get(name)) for name in names],
+    }
     return Explanation(
         object=outcome.name_of(position),
         label=plain(outcome.classes[outcome.row_classes[row]]),
         classes=outcome.classes,
         proba=outcome.row_proba[row],
-        said=dict(zip([model.name for model in votes.models], votes.said(position), strict=True)),
-        kinds={model.name: outcome.called(model.kind) for model in votes.models},
         parts=parts,
-        unit="probability" if outcome.rule is None else outcome.rule.unit,
+        unit=unit,
+        by_model=Table(models | (_columns(gave, outcome.classes, unit) if parts else {})),
+        by_term=Table(
+            {"term": list(by_term)} | _columns(list(by_term.values()), outcome.classes, unit)
+        ),
+        silent=len(said) - sum(name in said for name in names),
     )
+
+
+def _sums(parts: Mapping[tuple[str, str], Array], place: int) -> dict[str, Array]:
+    """The sum of the parts of each base model (place 0) or term (place 1)."""
+    sums: dict[str, Array] = {}
+    for names, part in parts.items():
+        sums[names[place]] = sums.get(names[place], 0.0) + part
+    return sums
+
+
+def _columns(parts: list[Array], classes: Array, unit: str) -> dict[str, Sequence[Any]]:
+    """How much each of these parts counted, and what it gave to each class.
+
+    What counts is its share of the answer, or how far its evidence sets the classes apart.
+    """
+    table = np.reshape(parts, (len(parts), len(classes)))
+    weight = table.sum(axis=1) if unit == "probability" else np.ptp(table, axis=1)
+    gave = zip(classes, table.T.tolist(), strict=True)
+    return {"weight": weight.tolist(), **{f"to {plain(label)}": part for label, part in gave}}
 
 
 # ---- votes in words ------------------------------------------------------------------------------
 
 
-def tally_of(spoken: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
-    """How many voters gave each answer: most votes first, answers on a scale in its order.
-
-    Soft votes count by their shares.
-    """
-    counts: dict[Label, float] = {}
-    place: dict[Label, int] = {}
-    for m, answer in spoken.items():
+def tally_of(answers: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
+    """How many voters gave each answer, most votes first; soft votes count by their shares."""
+    counts: Counter[Label] = Counter()
+    for m, answer in answers.items():
         if models[m].is_voter:
-            shares = answer if isinstance(answer, dict) else {answer: 1.0}
-            for label, share in shares.items():
-                counts[label] = counts.get(label, 0.0) + share
-        if models[m].kind == "grader":
-            place |= {plain(label): number for number, label in enumerate(models[m].labels)}
-    cast = [(label, n) for label, n in counts.items() if n > 0]
-    return sorted(cast, key=lambda item: (place.get(item[0], -1), -item[1]))
+            counts.update(answer if isinstance(answer, dict) else {answer: 1})
+    return [(label, n) for label, n in counts.most_common() if n > 0]
 
 
 def why_contested(tally: Array, classes: Sequence[Label], answer: int, graded: bool) -> str:
@@ -206,29 +187,19 @@ def why_contested(tally: Array, classes: Sequence[Label], answer: int, graded: b
 
     `graded` says that voters answered on a scale.
     """
-    said, says, say = ("lean to", "leans to", "lean to") if graded else ("said", "says", "say")
     most, total = float(tally.max()), float(tally.sum())
-    top = np.flatnonzero(tally > most - 1e-9).tolist()
+    *others, last = (str(classes[z]) for z in np.flatnonzero(tally > most - 1e-9).tolist())
+    said = f"{number_text(most)} of {number_text(total)} {'lean to' if graded else 'said'} {last}"
     if total == 0:
-        return "no answer leans to a class" if graded else "nobody voted on it"
-    first, shares = classes[top[0]], f"{number_text(most)} of {number_text(total)}"
-    if answer not in top:
-        return f"the votes are overruled: {shares} {said} {first}"
-    if len(top) > 1:
-        *others, last = (str(classes[z]) for z in top)
-        return f"the votes are tied between {', '.join(others)} and {last}"
-    if most < total:
-        return f"the votes are split: {shares} {said} {first}"
-    return (
-        f"its only vote {says} {first}"
-        if total == 1
-        else f"all {number_text(total)} votes {say} {first}"
-    )
+        return "nobody voted on it"
+    if tally[answer] <= most - 1e-9:
+        return f"{said}, but the others weigh more"
+    return f"the votes are tied between {', '.join(others)} and {last}" if others else said
 
 
 def tally_text(tally: list[tuple[Label, float]], most: int = 5) -> str:
     """The first answers of a tally, and how many votes each has, as text."""
-    shown = [f"{label} ({number_text(count)})" for label, count in tally[:most]]
+    shown = [f"{label} ({number_text(n)})" for label, n in tally[:most]]
     return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
 
 
