@@ -2,14 +2,14 @@
 
     python benchmarks/asking.py [--draws 6000] [--repeats 4] [--only coverage,labels,votes,share,mixed]
 
-1. Coverage: how often 95 % intervals hold the truth, in simulated draws: shares from 20, 50 and 200 labels, drawn
-   evenly and with the chances of `ask(goal="share")`, from answers that are calibrated or too sure.
+1. Coverage: how often 95 % intervals hold the truth, in simulated draws: shares from 20, 50 and 200 labels
+   that `ask(goal="share")` drew, from answers that are calibrated or too sure.
    It fails outside 93 to 97 % from 50 labels on.
 2. Learning curves on public crowds (in the folder that EC3LEARN_DATA names): the accuracy of all labels after 3 to 15 % of the
    objects were labelled by somebody who knows, and after one vote more on a tenth of the objects,
    up to ten times (real votes that were held back); chosen at random, by the smallest margin, and
    by `ask`. Differences to the smallest margin have 95 % intervals over crowds and repeats.
-3. The share of a class from 50 labels: error and length of the interval by random labels, and by `ask(goal="share")`.
+3. The share of a class from 50 labels: error and length of the interval.
 4. 50 random labels and 100 that `ask` chose, together: how often the intervals of the summary hold
    the truth, the accuracy and the shares of all classes, on five crowds.
 """
@@ -45,24 +45,22 @@ def simulated(
 
 
 def coverage(draws: int) -> tuple[Table, bool]:
-    """Return how often intervals hold the share, and how much shorter unequal chances make them; and whether that is fine."""
+    """Return how often intervals hold the share, and how long they are; and whether that is fine."""
     columns: dict[str, list[object]] = {
-        name: [] for name in ("share", "answers", "labels", "even", "by chances", "shorter by")
+        name: [] for name in ("share", "answers", "labels", "held", "length")
     }
     fine = True
     for share in (0.05, 0.2, 0.5):
         for too_sure in (1.0, 3.0):
             for n in (20, 50, 200):
-                held, lengths = (np.zeros((draws, 2)) for _ in range(2))
+                found = []
                 for draw in range(draws):
                     rng = np.random.default_rng([draw, n])
-                    held[draw], lengths[draw] = one_draw(rng, *population(rng, share, too_sure), n)
-                means = held.mean(axis=0)
-                fine &= n < 50 or bool(((means >= 0.93) & (means <= 0.97)).all())
-                row = [share, "too sure" if too_sure > 1 else "calibrated", n, *means.tolist()]
-                for name, value in zip(
-                    columns, [*row, float(1 - np.divide(*lengths.mean(axis=0)[::-1]))], strict=True
-                ):
+                    found.append(one_draw(rng, *population(rng, share, too_sure), n))
+                held, length = np.mean(found, axis=0).tolist()
+                fine &= n < 50 or 0.93 <= held <= 0.97
+                row = [share, "too sure" if too_sure > 1 else "calibrated", n, held, length]
+                for name, value in zip(columns, row, strict=True):
                     columns[name].append(value)
     return Table(columns), fine
 
@@ -77,15 +75,12 @@ def population(
 
 def one_draw(
     rng: np.random.Generator, y: np.ndarray, answer: Consensus, n: int
-) -> tuple[list[bool], list[float]]:
-    """Return whether the intervals hold the share, and how long they are: from an even draw, and from that of `ask`."""
-    even = {int(i): int(y[i]) for i in rng.choice(len(y), n, replace=False)}
+) -> tuple[bool, float]:
+    """Return whether the interval holds the share, and how long it is."""
     drawn = answer.ask(n, "share", random_state=rng)
-    uneven = Table(dict(drawn.columns) | {"label": [int(y[i]) for i in drawn["object"]]})
-    found = [next(answer.estimate(1, labels).rows()) for labels in (even, uneven)]
-    return [row["low"] <= y.mean() <= row["high"] for row in found], [
-        row["high"] - row["low"] for row in found
-    ]
+    labels = Table(dict(drawn.columns) | {"label": [int(y[i]) for i in drawn["object"]]})
+    row = next(answer.estimate(1, labels).rows())
+    return row["low"] <= y.mean() <= row["high"], row["high"] - row["low"]
 
 
 # ---- learning curves -----------------------------------------------------------------------------
@@ -172,8 +167,7 @@ def curves(make: Callable[[str, Chooser, int], list[float]], goal: str, repeats:
 def shares(n: int, draws: int) -> Table:
     """Return the error of a share and the length of its interval from n labels, on crowds of two classes and on judges."""
     columns: dict[str, list[object]] = {
-        name: []
-        for name in ("data", "labels alone", "random", "ask", "length random", "length ask")
+        name: [] for name in ("data", "labels alone", "with the answer", "length")
     }
     cases = {name: crowd(name) for name in CROWDS} | {"judges": judges()}
     for name, (votes, truth) in cases.items():
@@ -185,21 +179,13 @@ def shares(n: int, draws: int) -> Table:
         found = []
         for seed in range(draws):
             rng = np.random.default_rng(seed)
-            even = {
-                i: truth[i] for i in (names[k] for k in rng.choice(len(votes), n, replace=False))
-            }
             drawn = answer.ask(n, "share", random_state=rng)
-            plain = next(answer.estimate(label, even).rows())
             labelled = dict(drawn.columns) | {"label": [truth[i] for i in drawn["object"]]}
-            uneven = next(answer.estimate(label, Table(labelled)).rows())
-            errors = [plain["plain"] - true, plain["value"] - true, uneven["value"] - true]
-            found.append(
-                [*np.square(errors), plain["high"] - plain["low"], uneven["high"] - uneven["low"]]
-            )
-        means = np.mean(found, axis=0)
-        for key, value in zip(
-            columns, [name, *np.sqrt(means[:3]).tolist(), *means[3:].tolist()], strict=True
-        ):
+            row = next(answer.estimate(label, Table(labelled)).rows())
+            errors = [row["plain"] - true, row["value"] - true]
+            found.append([*np.square(errors), row["high"] - row["low"]])
+        alone, both, length = np.mean(found, axis=0).tolist()
+        for key, value in zip(columns, [name, alone**0.5, both**0.5, length], strict=True):
             columns[key].append(value)
     return Table(columns)
 

@@ -317,7 +317,7 @@ WHY = {
         {"c": ["a", "b", None]},
         None,
     ),
-    "its only vote says a": ({"c": ["a", "b"]}, {"k": [0, 0]}),
+    "1 of 1 said a": ({"c": ["a", "b"]}, {"k": [0, 0]}),
 }
 
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ec3learn import DawidSkene, InputError, MajorityVote, Table, Votes, solve
-from ec3learn.diagnosis.labels import HARD, label_weights, read_labels, taught_labels
+from ec3learn.diagnosis.labels import HARD, measuring, read_labels, taught_labels
 
 
 def jury(n=1500, share=0.3, seed=0):
@@ -91,13 +91,13 @@ def test_labels_of_unknown_origin_among_contested_objects_are_noticed():
     with pytest.raises(InputError, match=HARD):
         ANSWER.score(hard)
     taught = solve(VOTES, hard)
-    assert label_weights(taught.solution, taught_labels(taught.solution)) is None
+    assert measuring(taught.solution, taught_labels(taught.solution)) is None
 
 
 def test_random_labels_are_hardly_ever_taken_for_chosen_ones():
     for seed in range(200):
         labels = read_labels(ANSWER.solution, random_labels(40, seed))
-        assert label_weights(ANSWER.solution, labels) is not None
+        assert measuring(ANSWER.solution, labels) is not None
 
 
 def test_random_labels_measure_beside_chosen_ones():
@@ -110,28 +110,6 @@ def test_random_labels_measure_beside_chosen_ones():
     assert score.n_labels == 200
     right = np.mean([ANSWER.labels()[i] == label for i, label in random.items()])
     assert score.accuracy == pytest.approx(right)
-
-
-def test_unequal_chances_are_divided_out():
-    """On average over draws the weighted accuracy is the true one; the plain one is too low."""
-    three = MajorityVote().solve(VOTES.drop(*[model.name for model in VOTES.models[3:]]))
-    true, weighted, plain = three.score(TRUTH), [], []
-    right = three.labels() == TRUTH
-    for seed in range(100):
-        drawn = filled(three.ask(100, "share", random_state=seed), TRUTH)
-        weighted.append(three.score(drawn))
-        plain.append(right[drawn["object"]].mean())
-    assert np.mean(weighted) == pytest.approx(true, abs=0.01)
-    assert np.mean(plain) < true - 0.02
-
-
-def test_voters_are_judged_by_the_chances_of_labels():
-    true = ANSWER.voters(TRUTH)["accuracy"]
-    draws = [
-        ANSWER.voters(filled(ANSWER.ask(150, "share", random_state=seed), TRUTH))["accuracy"]
-        for seed in range(40)
-    ]
-    assert np.mean(draws, axis=0) == pytest.approx(true, abs=0.015)
 
 
 def test_a_draw_after_labels_has_those_that_were_known_already():

@@ -2,8 +2,7 @@
 
 A label from somebody who knows removes the chance that the answer is wrong. One vote more decides
 less the more votes there are already: objects that stay open after many votes are hard, and the
-next voter errs on them too. To estimate a share, objects must be drawn at random; the chances may
-be unequal as long as they are known, and are best in proportion to the spread of the answer.
+next voter errs on them too. To estimate a share, objects must be drawn at random.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ Goal = Literal["label", "vote", "share"]
 CLOSE = 0.1  # the margin below which an object is a close call
 # The next is worth less by this power of the number of votes, or of objects with the same votes:
 DISCOUNT = 0.25
-EVEN = 0.7  # part of the chances for a share that is even: answers may be surer than they should be
 
 
 def close_calls(outcome: Solved) -> Array:
@@ -113,9 +111,8 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
         What will be asked for. "label": true labels, to correct as many answers as possible;
         objects come by the chance that their answer is wrong. "vote": one vote more from a voter
         like the others; objects with few votes come earlier. "share": true labels to estimate the
-        shares of classes or the accuracy with `estimate`; objects are drawn at random, unsure ones
-        with a larger chance. Those drawn that have a label already come with it, and are not
-        counted in `n`.
+        shares of classes or the accuracy with `estimate`; objects are drawn at random.
+        Those drawn that have a label already come with it, and are not counted in `n`.
     random_state : int, Generator or None
         Seeds the draws of "share".
 
@@ -146,17 +143,18 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
     votes = outcome.require_votes("ask")
     n_votes = votes_per_row(votes, np.diff(group_ballot(votes).indptr) > 0)
     known, row_of = taught_labels(outcome).codes, outcome.expand(np.arange(votes.n_rows))
+    unknown = np.flatnonzero(known < 0)
+    n, gain, chance = min(n, len(unknown)), np.full(len(known), -np.inf), None
     if goal == "share":
-        chance, gain = _chances(outcome, known < 0, n), np.full(len(known), None)
-        chosen = _drawn(chance, known < 0, np.random.default_rng(random_state))
+        rng, chance = np.random.default_rng(random_state), n / max(len(unknown), 1)
+        again = (known >= 0) & (rng.random(len(known)) < chance)  # their labels are there already
+        chosen = np.sort(np.append(rng.choice(unknown, n, replace=False), np.flatnonzero(again)))
     else:
-        chance, gain = np.full(len(known), None), np.full(len(known), -np.inf)
-        unknown = np.flatnonzero(known < 0)
-        gain[unknown] = 1 - outcome.row_proba.max(axis=1)[row_of[unknown]]
-        gain[unknown] /= _place_in_row(row_of[unknown]) ** DISCOUNT
+        wrong = 1 - outcome.row_proba.max(axis=1)
+        gain[unknown] = wrong[row_of[unknown]] / _place_in_row(row_of[unknown]) ** DISCOUNT
         if goal == "vote":
             gain /= np.maximum(n_votes[row_of], 1.0) ** DISCOUNT
-        chosen = np.argsort(-gain.round(12), kind="stable")[: min(n, len(unknown))]
+        chosen = np.argsort(-gain.round(12), kind="stable")[:n]
     rows, labels = row_of[chosen], [plain(label) for label in outcome.classes]
     return Table(
         {
@@ -166,8 +164,8 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
             "confidence": outcome.row_proba[rows].max(axis=1, initial=0.0).tolist(),
             "votes": [round(float(number)) for number in n_votes[rows]],
             "why": _why(outcome, votes, rows),
-            "gain": gain[chosen].tolist(),
-            "chance": chance[chosen].tolist(),
+            "gain": [None] * len(chosen) if goal == "share" else gain[chosen].tolist(),
+            "chance": [chance] * len(chosen),
             "goal": [goal] * len(chosen),
         }
     )
@@ -179,30 +177,3 @@ def _place_in_row(row_of: Array) -> Array:
     in_order, place = row_of[order], np.empty(len(row_of))
     place[order] = np.arange(1, len(row_of) + 1) - np.searchsorted(in_order, in_order)
     return place
-
-
-def _chances(outcome: Solution, unlabelled: Array, n: int) -> Array:
-    """The chance of each object to be drawn; those of objects without a label add up to n."""
-    spread = outcome.expand(np.sqrt(np.maximum(1 - (outcome.row_proba**2).sum(axis=1), 0.0)))
-    wanted = EVEN + (1 - EVEN) * spread / max(float(spread.mean()), 1e-300)
-    n, certain = min(n, int(unlabelled.sum())), np.zeros(len(wanted), dtype=bool)
-    chance = np.zeros(len(wanted))
-    while n > 0:
-        rest = float(wanted[unlabelled & ~certain].sum())
-        factor = (n - (certain & unlabelled).sum()) / max(rest, 1e-300)
-        chance = np.where(certain, 1.0, factor * wanted)
-        if (chance <= 1 + 1e-12).all():
-            break
-        certain |= chance > 1
-    return np.minimum(chance, 1.0)
-
-
-def _drawn(chance: Array, unlabelled: Array, rng: np.random.Generator) -> Array:
-    """Draw objects with these chances, labelled ones apart (systematic sampling)."""
-    drawn = []
-    for objects in (np.flatnonzero(unlabelled), np.flatnonzero(~unlabelled)):
-        order = rng.permutation(objects)
-        ends = np.cumsum(chance[order])
-        marks = np.arange(rng.random(), ends[-1].round(9) if len(ends) else 0.0)
-        drawn.append(order[np.minimum(np.searchsorted(ends, marks, side="right"), len(ends) - 1)])
-    return np.sort(np.concatenate(drawn))

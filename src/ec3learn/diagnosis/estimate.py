@@ -20,7 +20,7 @@ where all labels are alike or the answer is right on all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ from .._table import Table
 from .._typing import Array
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes.labels import Label, plain
-from .labels import HARD, Labels, given_labels, label_weights, read_labels
+from .labels import HARD, Labels, given_labels, measuring, read_labels
 from .metrics import Z95, are_counts, given_weights, wilson_interval
 from .voters import ballots
 
@@ -66,8 +66,8 @@ def estimate(
     label : label
         The class; all classes by default.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
-        True labels of objects that were drawn at random. The table that `ask` made, with its labels
-        filled in, says by itself how they were drawn; if some have none, it must be by chance.
+        True labels of objects that were drawn at random, such as the table that `ask` made, with
+        its labels filled in; if some have none, it must be by chance.
         Labels that were chosen estimate nothing: the table is empty then, and says so.
     voters : bool
         Estimate the accuracy of each voter too, on the objects that it voted on, where it voted on
@@ -78,7 +78,7 @@ def estimate(
     Table
         For the share of each class, the accuracy of the answer and of voters: the value with its 95
         % interval (low, high), the estimate from the labels alone (plain, with plain_low and
-        plain_high; not for unequal chances), the number of labels, and how many labels alone would
+        plain_high), the number of labels, and how many labels alone would
         do as well (worth). Objects whose labels the answer was given count as these say in the
         shares and for voters, and have no part in the accuracy of the answer.
 
@@ -99,28 +99,22 @@ def estimate(
     if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))
     times, given = _times(outcome), given_labels(outcome)
-    labels = _labels_to_learn_from(outcome, known)
-    weights = label_weights(outcome, labels)
-    if weights is None:
+    labels = measuring(outcome, _labels_to_learn_from(outcome, known))
+    if labels is None:
         return Table.of(COLUMNS, [], f"{HARD}.")
-    codes, uneven = np.where(weights > 0, labels.codes, -1), (labels.chances > 0).any()
-    wanted, rows = [names.index(name) for name in (names if label is None else [label])], []
-    for measure, right, sure, among in _questions(outcome, codes, wanted, voters):
+    labelled, rows = labels.codes >= 0, []
+    wanted = range(len(names)) if label is None else [names.index(label)]
+    for measure, right, sure, among in _questions(outcome, labels.codes, wanted, voters):
         settled, open_times = times * among * given, times * among * ~given
-        estimated = _estimated(right, sure, labels, weights, open_times)
+        estimated = _estimated(right, sure, labelled, open_times)
         if estimated is None:
             continue
-        n_labels, n_right = (
-            float(open_times @ ((weights > 0) * values)) for values in (np.ones(len(right)), right)
-        )
+        n_labels, n_right = (float(open_times @ part) for part in (labelled, labelled * right))
         alone = (n_right / n_labels, *wilson_interval(n_right, n_labels))
         n_so, n_open = float(settled @ right), float(open_times.sum())
         numbers = [
-            None if share is None else (n_so + n_open * share) / float(times @ among)
-            for share in (
-                *(estimated.value, estimated.low, estimated.high),
-                *((None,) * 3 if uneven else alone),
-            )
+            (n_so + n_open * share) / float(times @ among)
+            for share in (estimated.value, estimated.low, estimated.high, *alone)
         ]
         rows.append([measure, *numbers, round(n_labels), round(estimated.worth)])
     return Table.of(COLUMNS, rows)
@@ -132,32 +126,25 @@ def class_shares(outcome: Solution, labels: Labels, proba: Array | None = None) 
     `proba` are class probabilities in which no label has a part in those of its own object. Without
     them the labels count alone.
     """
-    weights = label_weights(outcome, labels)
-    if weights is None or not are_counts(given_weights(outcome)):
+    drawn = measuring(outcome, labels)
+    if drawn is None or not are_counts(given_weights(outcome)):
         return []
     if proba is None:
         proba = np.zeros((outcome.n_objects, len(outcome.classes)))
-    shares = (
-        _estimated(labels.codes == z, proba[:, z], labels, weights, _times(outcome))
-        for z in range(proba.shape[1])
-    )
+    codes, times = drawn.codes, _times(outcome)
+    shares = (_estimated(codes == z, column, codes >= 0, times) for z, column in enumerate(proba.T))
     return [share for share in shares if share is not None]
 
 
-def _estimated(
-    right: Array, sure: Array, labels: Labels, weights: Array, times: Array
-) -> Estimate | None:
+def _estimated(right: Array, sure: Array, labelled: Array, times: Array) -> Estimate | None:
     """The mean of what labels say, helped by what the answer says; None for few labels.
 
-    Each object counts so many `times`, and its label for so many objects as `weights` says.
+    Each object counts so many `times`.
     """
-    labelled = np.repeat(np.arange(len(times)), np.where(weights > 0, times, 0))
-    if len(labelled) < LEAST_LABELS:
+    chosen = np.repeat(np.arange(len(times)), np.where(labelled, times, 0))
+    if len(chosen) < LEAST_LABELS:
         return None
-    y, f = right[labelled].astype(np.float64), sure[labelled]
-    if (labels.chances > 0).any():
-        return by_chances(y, f, weights[labelled], float(np.average(sure, weights=times)))
-    return prediction_powered(y, f, sure, times * (weights <= 0))
+    return prediction_powered(right[chosen] * 1.0, sure[chosen], sure, times * ~labelled)
 
 
 def _times(outcome: Solution) -> Array:
@@ -196,7 +183,7 @@ def _labels_to_learn_from(outcome: Solution, known: Any) -> Labels:
 
 
 def _questions(
-    outcome: Solution, codes: Array, classes: list[int], voters: bool
+    outcome: Solution, codes: Array, classes: Sequence[int], voters: bool
 ) -> Iterator[tuple[str, Array, Array, Array]]:
     """What is estimated: its name; what labels and the answer say of objects; who counts."""
     proba, answers = outcome.proba, outcome.expand(outcome.row_classes)
@@ -246,27 +233,6 @@ def prediction_powered(y: Array, f: Array, rest: Array, times: Array) -> Estimat
     return _with_interval(value, variance, y, n)
 
 
-def by_chances(y: Array, f: Array, stands_for: Array, everyone: float) -> Estimate:
-    """The mean of y over all objects, from objects drawn with unequal chances.
-
-    Each labelled object stands for 1 / chance objects: theta = w mean(f) + the mean of y - w f
-    weighted by 1 / chance, with y and f as in `prediction_powered`, and `everyone` the mean of f
-    over all objects. Chances matter relative to each other only, so that some of the drawn objects
-    may have no label.
-    """
-    n = len(y)
-    middle = np.average(np.column_stack([y, f]), axis=0, weights=stands_for)
-    spread = float(stands_for @ (f - middle[1]) ** 2)
-    shared = float(stands_for @ ((y - middle[0]) * (f - middle[1])))
-    trust = min(max(shared / spread, 0.0), 1.0) if spread > 0 else 0.0
-    relative = stands_for / stands_for.mean()  # 1 for even chances
-    times = float((relative**2).mean())  # and an error that no label shows stands for so many
-    value = float(middle @ [1, -trust]) + trust * everyone
-    residuals = relative * ((y - middle[0]) - trust * (f - middle[1]))
-    variance = _mean_square(residuals, times * trust) / n
-    return _with_interval(value, variance, y, n / times)
-
-
 def _mean_square(residuals: Array, unseen: float) -> float:
     """The variance of residuals, with those of this size that few labels may not show."""
     n = len(residuals)
@@ -277,8 +243,6 @@ def _with_interval(value: float, variance: float, y: Array, n: float) -> Estimat
     """A share with its interval: the p with (p - value)^2 <= 1.96^2 V(p).
 
     V(p) is variance + (p (1 - p) - here) / worth, where here is value (1 - value).
-
-    n is how many labels of an even draw the labels y are worth without the answer.
     """
     value = min(max(value, 0.0), 1.0)
     worth, here = n, value * (1 - value)

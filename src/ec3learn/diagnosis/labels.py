@@ -1,7 +1,7 @@
 """Labels to judge by: what they say, and how far the labelled objects stand for all others.
 
-Only objects that were drawn at random say how often an answer is right. Each stands for 1 / chance
-objects. Those that `ask` chose, because they were hard, correct the answer and measure nothing.
+Only objects that were drawn at random say how often an answer is right. Those that `ask` chose,
+because they were hard, correct the answer and measure nothing.
 """
 
 from __future__ import annotations
@@ -97,34 +97,26 @@ def label_chances(known: Any, n_objects: int, object_ids: Array | None) -> Array
     draw = draw_of(known)
     if draw is None:
         return np.full(n_objects, np.nan)
-    drawn = np.array(draw.chances, dtype=np.float64)
-    says_least = np.where(drawn > 0, 0, np.where(np.isnan(drawn), 1, 2))
-    order = np.argsort(says_least, kind="stable")
-    names = [draw.objects[i] for i in order]
-    row = rows_by_name(names, n_objects, object_ids, "known")
-    return np.append(drawn[order], np.nan)[row]  # -1 for those that are not there
+    names, chances = list(draw.objects), np.array(draw.chances, dtype=np.float64)
+    order = np.argsort(np.nan_to_num(-chances, nan=-1e-9), kind="stable")
+    row = rows_by_name([names[i] for i in order], n_objects, object_ids, "known")
+    return np.append(chances[order], np.nan)[row]  # -1 for those that are not there
 
 
-def label_weights(outcome: Solution, labels: Labels) -> Array | None:
-    """How many objects each labelled one stands for, 1 on average; None if none was drawn.
+def measuring(outcome: Solution, labels: Labels) -> Labels | None:
+    """The labels by which an answer may be judged: those of a random draw; None if none are.
 
     Labels of unknown origin count as drawn, unless they lie far more among contested objects than a
-    draw would. Other objects stand for none.
+    draw would.
     """
-    labelled, drawn = labels.codes >= 0, labels.chances > 0
+    labelled, counted = labels.codes >= 0, labels.chances > 0
     unknown = labelled & np.isnan(labels.chances)
-    times = object_weights(outcome)
-    chances = np.where(drawn, labels.chances, 0.0)
-    candidates = times * (labelled | ~given_labels(outcome))  # others could not have been drawn
+    # Others could not have been drawn.
+    candidates = object_weights(outcome) * (labelled | ~given_labels(outcome))
     if unknown.any() and not _among_contested(outcome, unknown, candidates):
-        chances[unknown] = float(times @ unknown) / float(times.sum())
-    if not (labelled & drawn).any() and (chances[unknown] > 0).any():
-        return unknown.astype(np.float64)
-    counted = labelled & (chances > 0)
-    if not counted.any():
-        return None if labelled.any() else np.zeros(len(labelled))
-    stands_for = np.divide(1.0, chances, out=np.zeros(len(chances)), where=counted)
-    return stands_for * float(times @ counted) / max(float(times @ stands_for), 1e-300)
+        counted |= unknown
+    drawn = labels.only(counted)
+    return drawn if drawn.any or not labels.any else None
 
 
 def _among_contested(outcome: Solution, labelled: Array, times: Array) -> bool:

@@ -17,7 +17,7 @@ from .._text import count, percent
 from .._typing import Array
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes
-from .labels import HARD, Labels, given_labels, label_weights, read_labels, taught_labels
+from .labels import HARD, Labels, given_labels, measuring, read_labels, taught_labels
 from .metrics import LEAST_LABELS, is_majority, majority, object_weights, wilson_interval
 
 FOLDS = 5
@@ -46,14 +46,10 @@ class Quality:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Score:
-    """How good an answer is by labels that the method did not see, beside the majority vote.
-
-    Where objects were drawn with unequal chances, each counts for as many as it stands for.
-    """
+    """How good an answer is by labels that the method did not see, beside the majority vote."""
 
     cross_validated: bool  # by known labels that were hidden in turn, not by others
     n_labels: float  # how many objects, by their weights
-    n_even: float  # how many labels of an even draw they are worth
     consensus: Quality
     majority: Quality | None  # None where the method is the majority vote
     wins: tuple[int, int]  # objects on which only the answer, or only the majority vote, is right
@@ -72,7 +68,7 @@ class Score:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the accuracy (Wilson's)."""
-        return wilson_interval(self.accuracy * self.n_even, self.n_even)
+        return wilson_interval(self.accuracy * self.n_labels, self.n_labels)
 
     @property
     def p_value(self) -> float:
@@ -131,7 +127,7 @@ def judge(outcome: Solved, truth: Any) -> Score | None:
     outcome : Consensus
         The answer.
     truth : array with missing values, dict of object -> label, or pair (objects, labels)
-        The true labels; a table that `ask` made says how their objects were drawn.
+        The true labels; a table that `ask` made says how their objects were found.
 
     Returns
     -------
@@ -174,10 +170,9 @@ def cross_validate(outcome: Solved, method: Solver) -> Score | None:
 
 def enough_known(outcome: Solution) -> bool:
     """Whether there are known labels enough, drawn at random, to cross-validate by."""
-    weights = label_weights(outcome, taught_labels(outcome))
-    if weights is None:
-        return False
-    return bool(object_weights(outcome) @ (weights > 0) >= LEAST_LABELS)
+    drawn = measuring(outcome, taught_labels(outcome))
+    n_labels = 0 if drawn is None else object_weights(outcome) @ (drawn.codes >= 0)
+    return bool(n_labels >= LEAST_LABELS)
 
 
 def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:
@@ -206,12 +201,12 @@ def score_of(
     cross_validated: bool = False,
 ) -> Score | None:
     """The score of probabilities and classes in which the labels had no part; None without any."""
-    weights, times = label_weights(outcome, labels), object_weights(outcome)
-    if weights is None or not times @ weights:
+    drawn, times = measuring(outcome, labels), object_weights(outcome)
+    if drawn is None or not times @ (drawn.codes >= 0):
         return None
-    judged = np.flatnonzero(weights > 0)
-    truth, classes, times = labels.codes[judged], classes[judged], times[judged]
-    weight, theirs, wins = times * weights[judged], None, (0, 0)
+    judged = np.flatnonzero(drawn.codes >= 0)
+    truth, classes, weight = drawn.codes[judged], classes[judged], times[judged]
+    theirs, wins = None, (0, 0)
     vote = None if is_majority(outcome) else majority(outcome)
     if vote is not None:
         rows = outcome.expand(np.arange(len(outcome.row_proba)))[judged]
@@ -223,8 +218,7 @@ def score_of(
     shape = (len(outcome.classes),) * 2
     return Score(
         cross_validated,
-        float(times.sum()),
-        float(weight.sum() ** 2 / (weight @ weights[judged])),
+        float(weight.sum()),
         quality(proba[judged], classes, truth, weight),
         theirs,
         wins,

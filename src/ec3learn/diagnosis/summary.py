@@ -16,7 +16,7 @@ from ..answer.solution import Solution, Solved, solution_of
 from ..votes.labels import plain
 from .contested import CLOSE, close_calls
 from .estimate import LEAST_LABELS, Estimate, class_shares, estimate
-from .labels import HARD, Labels, given_labels, label_weights, read_labels, taught_labels
+from .labels import HARD, Labels, given_labels, measuring, read_labels, taught_labels
 from .metrics import are_counts, changed_share, given_weights, majority, row_weights
 from .score import Score, Solver, cross_fit, enough_known, judge, score_of
 from .voter_checks import worst_first
@@ -131,7 +131,7 @@ def summarise(
     if true_labels.any and not unseen.any:
         text = "The method was given all of the true labels, so nothing is judged by them."
         notes.append(Note("not judged", text))
-    if any(label_weights(solution, labels) is None for labels in (taught, true_labels)):
+    if any(measuring(solution, labels) is None for labels in (taught, true_labels)):
         notes.append(Note("chosen labels", f"{HARD}."))
     estimates = _by_truth(solution, unseen) or class_shares(solution, taught, proba)
     by_class = np.bincount(solution.row_classes, weights=weight, minlength=len(solution.classes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes, group_ballot, hardened, only_rows, split_by
 from ..votes.labels import Label, plain
-from .labels import HARD, Labels, label_weights, read_labels, taught_labels
+from .labels import HARD, measuring, read_labels, taught_labels
 from .metrics import HANDFUL, counted_votes, mutual_information, wilson_interval
 
 CHANCE = 0.0455  # that a fair voter is said to lean: two standard deviations
@@ -75,7 +75,7 @@ def voters(outcome: Solved, known: Any = None) -> Table:
         outcome.require_votes("voters" if known is None else "voters with known labels")
     )
     labels = taught_labels(outcome) if known is None else read_labels(outcome, known)
-    weights = label_weights(outcome, labels)
+    drawn = measuring(outcome, labels)
     models = zip(outcome.models, outcome.weights.tolist(), strict=True)
     weight_of = {(model.name, model.kind): weight for model, weight in models}
     cast = ballots(votes, outcome.classes)
@@ -88,23 +88,20 @@ def voters(outcome: Solved, known: Any = None) -> Table:
     if isinstance(outcome.rule, PanelRule | SubtypeRule):  # they have a model of the voters
         columns["estimated"] = cast.means(cast.proba_of_class(outcome.row_proba))
         columns["leans_to"], columns["bias"] = _leans(cast, outcome)
-    if weights is not None and weights.any():
-        columns |= _by_labels(votes, labels, weights, outcome.classes)
+    if drawn is not None and drawn.any:
+        columns |= _by_labels(votes, drawn.codes, outcome.classes)
     if not votes.models.is_voter.all():
         columns |= _of_clusterings(outcome, votes)
-    return Table(columns, f"{HARD}." if weights is None else "")
+    return Table(columns, f"{HARD}." if drawn is None else "")
 
 
-def _by_labels(
-    votes: Votes, labels: Labels, weights: Array, classes: Array
-) -> dict[str, Sequence[Any]]:
+def _by_labels(votes: Votes, codes: Array, classes: Array) -> dict[str, Sequence[Any]]:
     """How often each voter is right where labels are known, with the intervals, as columns."""
-    worth = float(weights.sum() ** 2 / (weights @ weights) / (weights > 0).sum())
-    labelled, codes = labelled_rows(votes, labels.codes, weights)
+    labelled, row_codes = labelled_rows(votes, codes)
     cast = ballots(labelled, classes)
-    right = cast.sums(cast.classes == codes[cast.rows])
+    right = cast.sums(cast.classes == row_codes[cast.rows])
     rows = [
-        (round(n), hits / n, *wilson_interval(hits * worth, n * worth)) if n > 0 else (None,) * 4
+        (round(n), hits / n, *wilson_interval(hits, n)) if n > 0 else (None,) * 4
         for hits, n in zip(right.tolist(), cast.totals.tolist(), strict=True)
     ]
     return dict(zip(ABOUT_LABELS, map(list, zip(*rows, strict=True)), strict=True))
@@ -176,8 +173,7 @@ def confusion_of(outcome: Solved, model: str, known: Any = None) -> Table:
     outcome = solution_of(outcome)
     votes, proba = outcome.require_votes("confusion"), outcome.row_proba
     if known is not None:
-        labels = read_labels(outcome, known)
-        votes, codes = labelled_rows(votes, labels.codes, label_weights(outcome, labels))
+        votes, codes = labelled_rows(votes, read_labels(outcome, known).codes)
         proba = np.eye(len(outcome.classes))[codes]
     names = [each.name for each in votes.models]
     if model not in names:
@@ -265,21 +261,11 @@ def ballots(votes: Votes, classes: Array) -> Ballots:
     )
 
 
-def labelled_rows(votes: Votes, codes: Array, weights: Array | None = None) -> tuple[Votes, Array]:
-    """The votes on objects with a label, and the number of the class of each of their rows.
-
-    Objects may count by `weights`; those of weight 0 are left out.
-    """
-    if weights is None:
-        weights = (codes >= 0).astype(np.float64)
-    kinds, kind = np.unique(np.column_stack([codes, weights]), axis=0, return_inverse=True)
-    split, row_kind = split_by(votes, np.where(weights > 0, kind.ravel(), -1))
-    rows = np.flatnonzero(row_kind >= 0)
-    row_codes, row_weights = kinds[row_kind[rows]].T
-    labelled = only_rows(split, rows)
-    if (row_weights != 1).any():
-        labelled = replace(labelled, counts=labelled.counts * row_weights)
-    return labelled, row_codes.astype(np.int64)
+def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
+    """The votes on objects with a label, and the number of the class of each of their rows."""
+    split, row_codes = split_by(votes, codes)
+    rows = np.flatnonzero(row_codes >= 0)
+    return only_rows(split, rows), row_codes[rows]
 
 
 def contingency(outcome: Solution) -> sparse.csr_array:

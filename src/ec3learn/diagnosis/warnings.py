@@ -8,7 +8,7 @@ from ..answer.solution import Solution
 from ..votes import has_clusterings
 from ..votes.labels import plain
 from .correlation import erring_voters
-from .labels import HARD, label_weights, taught_labels
+from .labels import HARD, measuring, taught_labels
 from .metrics import Majority, changed_share, majority, row_weights
 from .score import Score
 from .voter_checks import ORDER, Doubt, bias_notes, voter_checks
@@ -24,7 +24,7 @@ def notes_of(solution: Solution, *, fast: bool = False) -> tuple[Note, ...]:
     notes = list(solution.notes)
     if solution.votes is None or not solution.has_objects:
         return solution.notes
-    if label_weights(solution, taught_labels(solution)) is None:  # what they would measure is wrong
+    if measuring(solution, taught_labels(solution)) is None:  # what they would measure is wrong
         notes = [note for note in notes if note.kind != "calibration"]
         notes.append(Note("chosen labels", f"{HARD}."))
     notes += _answer_notes(solution, majority(solution))

@@ -25,7 +25,7 @@ from ..diagnosis import (
 from ..diagnosis.contested import CLOSE
 from ..diagnosis.correlation import independent_votes
 from ..diagnosis.explanation import Explanation, tally_of
-from ..diagnosis.labels import HARD, label_weights, taught_labels
+from ..diagnosis.labels import HARD, measuring, taught_labels
 from ..diagnosis.metrics import changed_rows, is_majority
 from ..diagnosis.summary import Summary
 from ..votes import Votes, votes_on
@@ -137,10 +137,9 @@ def _given(subject: Subject) -> Facts | None:
     known = subject.consensus.known
     if known is None or not known.labelled.any():
         return None
-    share, labels = None, taught_labels(subject.consensus)
-    weight = label_weights(subject.consensus, labels)
-    if subject.majority is not None and weight is not None:
-        weight = weight * subject.weight
+    share, labels = None, measuring(subject.consensus, taught_labels(subject.consensus))
+    if subject.majority is not None and labels is not None:
+        weight = subject.weight * (labels.codes >= 0)
         right = subject.consensus.expand(subject.majority.classes) == labels.codes
         share = float(weight @ right) / max(float(weight.sum()), 1e-300)
     n = float(subject.row_weight @ known.labelled)

@@ -10,7 +10,7 @@ import numpy as np
 from .._typing import Array
 from ..answer.solution import Solution
 from ..diagnosis.contested import close_calls
-from ..diagnosis.labels import given_labels, label_weights, read_labels, taught_labels
+from ..diagnosis.labels import given_labels, measuring, read_labels, taught_labels
 from ..diagnosis.metrics import (
     are_counts,
     given_weights,
@@ -39,7 +39,7 @@ class Subject:
         self.judged = self.true_labels.only(~self.given)  # labels that the method was not given
         labels = (self.judged, taught_labels(consensus))
         self.chosen = self.has_objects and any(
-            label_weights(consensus, each) is None for each in labels
+            measuring(consensus, each) is None for each in labels
         )  # labels that measure nothing
         self.majority = majority(consensus)
         nothing: Array = np.zeros(0)
