@@ -81,7 +81,11 @@ def column(path, name="consensus"):
 
 
 @pytest.mark.parametrize(
-    ("option", "labels"), [("--known", "known labels that were hidden from the method"), ("--truth", "the held-out labels")]
+    ("option", "labels"),
+    [
+        ("--known", "known labels that were hidden from the method"),
+        ("--truth", "the held-out labels"),
+    ],
 )
 def test_confidence_far_above_what_labels_show_is_noted(folder, run, option, labels):
     Path("sure.csv").write_text("a,b,right\n" + "x,x,x\ny,y,x\n" * 30)
