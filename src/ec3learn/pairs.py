@@ -167,7 +167,8 @@ class Comparisons:
             The items, strongest first: the pairs each was in; its strength with a 95 % interval, in
             log-odds of winning rather than losing against an average item; how probable it is that
             it is stronger than the next one; and the share of its pairs that it wins, a tie as one
-            half, with a 95 % interval.
+            half, with a 95 % interval. All of it rests on the probabilities of the winners: too
+            low ones pull items together, so pass `known` labels of some pairs when solving.
         """
         if not np.array_equal(np.asarray(consensus.object_ids), np.asarray(self.votes.object_ids)):
             must = "must be made from the votes of these comparisons"
