@@ -35,17 +35,56 @@ class Dense:
     Fg: np.ndarray
     d: np.ndarray
 
-    def P(self, Fo: np.ndarray, Fg: np.ndarray) -> float:
-        """The objective, term by term; an object stands in the table s times."""
+    def J(self, Fo: np.ndarray, Fg: np.ndarray) -> dict[str, float]:
+        """The paper's four sums, without weights; an object stands in the table s times."""
         to_groups = ((Fo[:, None, :] - Fg[None, :, :]) ** 2).sum(axis=2)
         to_objects = ((Fo[:, None, :] - Fo[None, :, :]) ** 2).sum(axis=2)
+        pulled, pulled_groups = self.gamma > 0, self.delta > 0
+        return {
+            "J1": float((self.s[:, None] * self.Km * to_groups).sum()),
+            "J2": float((np.outer(self.s, self.s) * self.Kc * to_objects).sum()),
+            "J3": float((self.s * pulled) @ ((Fo - self.Yo) ** 2).sum(axis=1)),
+            "J4": float(pulled_groups @ ((Fg - self.Yg) ** 2).sum(axis=1)),
+        }
+
+    def P(self, Fo: np.ndarray, Fg: np.ndarray) -> float:
+        """The objective; here an object's gamma and a group's delta are its own."""
+        J = self.J(Fo, Fg)
         gamma = np.where(np.isinf(self.gamma), 0.0, self.gamma)  # a fixed object is at its target
         return float(
-            self.alpha / 2 * (self.s[:, None] * self.Km * to_groups).sum()
-            + self.beta / 2 * (np.outer(self.s, self.s) * self.Kc * to_objects).sum()
+            self.alpha / 2 * J["J1"]
+            + self.beta / 2 * J["J2"]
             + (self.s * gamma) @ ((Fo - self.Yo) ** 2).sum(axis=1)
             + self.delta @ ((Fg - self.Yg) ** 2).sum(axis=1)
         )
+
+    def algorithm_2(
+        self, Fo: np.ndarray, epsilon: float
+    ) -> tuple[np.ndarray, np.ndarray, list[float], list[float]]:
+        """The paper's loop with its inverse: F^o, F^g, and P and the move of F^o after each round.
+
+        Line 5 with K^m transposed; line 6 with the identity for the symbol 1, so that K^c stands there
+        twice. Objects count once.
+        """
+        alpha, beta, gamma, delta = self.alpha, self.beta, self.gamma, self.delta
+        Dm_o, Dm_g, Dc = (
+            np.diag(K.sum(axis=axis)) for K, axis in ((self.Km, 1), (self.Km, 0), (self.Kc, 1))
+        )
+        values, moves = [], []
+        while not moves or moves[-1] > epsilon:
+            before = Fo
+            Fg = np.linalg.inv(2 * np.diag(delta) + alpha * Dm_g) @ (
+                alpha * self.Km.T @ Fo + 2 * delta[:, None] * self.Yg
+            )
+            Fo = np.linalg.inv(
+                alpha * Dm_o + 2 * beta * Dc - 2 * beta * self.Kc + 2 * np.diag(gamma)
+            ) @ (alpha * self.Km @ Fg + 2 * gamma[:, None] * self.Yo)
+            moves.append(float(np.sqrt(((Fo - before) ** 2).sum())))
+            Fg_best = np.linalg.inv(2 * np.diag(delta) + alpha * Dm_g) @ (
+                alpha * self.Km.T @ Fo + 2 * delta[:, None] * self.Yg
+            )
+            values.append(self.P(Fo, Fg_best))
+        return Fo, Fg_best, values, moves
 
     def gradient(self, Fo: np.ndarray, Fg: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """dP/dF^o (zero for fixed and silent objects) and dP/dF^g."""

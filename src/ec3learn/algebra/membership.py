@@ -262,10 +262,11 @@ def _count_pairs(columns: Columns, n_groups: int, weights: Sequence[Array]) -> l
 
     A missing vote is a code beyond the groups of its model.
     """
-    loops = compiled(len(weights) * len(weights[0]) * len(columns) ** 2 // 2)
+    n_rows = len(next(iter(columns.values())))
+    loops = compiled(len(weights) * n_rows * len(columns) ** 2 // 2)
     if loops is not None:
         number = np.min_scalar_type(n_groups).type
-        groups = np.empty((len(columns), len(weights[0])), dtype=number)
+        groups = np.empty((len(columns), n_rows), dtype=number)
         for line, ((first, end), codes) in zip(groups, columns.items(), strict=True):
             line[:] = codes
             line += number(first)

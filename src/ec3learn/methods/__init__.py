@@ -10,6 +10,7 @@ from .c3e import C3EKL, C3ESL
 from .comparison import compare
 from .dawid_skene import EBCC, DawidSkene
 from .ec3.ec3 import EC3
+from .ec3.tuning import tune_weights
 from .panel import Panel
 from .stacking import StackedVote
 from .upe import UPE
@@ -67,6 +68,7 @@ __all__ = [
     "compare",
     "method_of",
     "solve",
+    "tune_weights",
 ]
 
 

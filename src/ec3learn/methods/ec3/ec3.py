@@ -27,10 +27,12 @@ from ..._typing import Array
 from ...algebra.membership import Membership, membership, normalised
 from ...answer.rule import KnownLabels, mean_votes
 from ...votes import Votes
+from ...votes.derived import by_object
 from ...votes.layout import frozen
 from ..base import Answer, Method, method_of, require_few_groups, require_pull, require_votes
-from ..weights import ModelWeights, first_weights, learn_weights
+from ..weights import Learned, ModelWeights, first_weights, learn_weights
 from .objective import Minimum, Problem, Setting
+from .parts import Parts, parts_of
 from .solvers import block_descent, conjugate_gradients, direct
 
 Solver = Literal["auto", "cg", "direct", "bcd"]
@@ -131,16 +133,8 @@ class EC3(Method):
         start: Array | None = None,
     ) -> Answer:
         """The answer in which objects are pulled to these targets; without any, to their votes."""
-        start = np.ones(len(votes.models)) if start is None else start
         groups = membership(votes)
-
-        def solve(model_weights: Array) -> tuple[Array, tuple[Problem, Minimum]]:
-            problem, minimum = self._minimise(votes, groups, model_weights, known, targets)
-            return minimum.object_proba, (problem, minimum)
-
-        learned, (problem, minimum) = learn_weights(
-            self.weights, votes, groups, start, known, self.reweight_rounds, solve
-        )
+        learned, (problem, minimum) = self._learn(targets, votes, groups, known, start)
         return Answer(
             minimum.object_proba,
             problem.unanswered,
@@ -154,6 +148,44 @@ class EC3(Method):
             notes=(*learned.notes, *(() if targets is None else targets.notes)),
             worse_than_chance=learned.worse_than_chance,
         )
+
+    def parts(self, votes: Votes) -> Parts:
+        """What the paper's symbols stand for, object by object: F^o, F^g, Y^o, Y^g, K^m, K^c, P.
+
+        Examples
+        --------
+        >>> from ec3learn import EC3, Votes
+        >>> votes = Votes.from_labels({"svm": [0, 1, 1], "knn": [0, 0, 1]}, {"kmeans": [0, 0, 1]})
+        >>> parts = EC3().parts(votes)
+        >>> len(parts.groups), parts.group_proba.shape
+        (6, (6, 2))
+        """
+        self._check()
+        votes = by_object(self._readable(votes, None)[0])
+        start = first_weights(self.weights, votes, None)
+        require_votes(votes, start)
+        weighted = replace(votes, weights=frozen(votes.weights * start))
+        targets, groups = self._targets(weighted, None), membership(votes)
+        _, found = self._learn(targets, votes, groups, None, start)
+        return parts_of(votes, *found)
+
+    def _learn(
+        self,
+        targets: Answer | None,
+        votes: Votes,
+        groups: Membership,
+        known: KnownLabels | None,
+        start: Array | None,
+    ) -> tuple[Learned, tuple[Problem, Minimum]]:
+        """The weights of the models, and the problem solved with them."""
+
+        def solve(model_weights: Array) -> tuple[Array, tuple[Problem, Minimum]]:
+            problem, minimum = self._minimise(votes, groups, model_weights, known, targets)
+            return minimum.object_proba, (problem, minimum)
+
+        start = np.ones(len(votes.models)) if start is None else start
+        rounds = self.reweight_rounds
+        return learn_weights(self.weights, votes, groups, start, known, rounds, solve)
 
     def _targets(self, votes: Votes, known: KnownLabels | None) -> Answer | None:
         """What pulls objects in place of their votes, if anything."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -54,7 +55,8 @@ class Minimum:
     companions: Array
     n_iter: int = 0
     converged: bool = True
-    history: list[float] = field(default_factory=list)
+    history: list[float] = field(default_factory=list)  # P before each round of the paper's loop
+    changes: list[float] = field(default_factory=list)  # of F^o in each of them
 
 
 class Problem:
@@ -64,7 +66,8 @@ class Problem:
     known label reaches, by their places `live` among `all_groups`. Of each of them `w`, `u`, `c`,
     `y` (A' (s d)), `voted` and `group_votes` (Y^g) are kept; of each row `inverse_rho`, `d`,
     `targets` (Y^o), `anchor` (2 gamma_i) and `share` (1 / (alpha + 2 beta + 2 gamma_i), 0 where F^o
-    is `fixed` or nothing reaches it).
+    is `fixed` or nothing reaches it). The last two depend on a row's `kind` alone: whether it has
+    votes, a known label and groups.
 
     `model_weights` include the weights of the votes. Known labels take the place of votes, and
     another method's answer (`goal`) that of the mean votes.
@@ -87,6 +90,8 @@ class Problem:
         self._find_targets(votes, groups, model_weights)
         self._find_live_groups(groups, model_weights[votes.models.group_model[groups.order]])
         self._scale(balanced, setting[1] > 0)
+        in_group = self.inverse_rho > 0
+        self.kind = (self.n_votes > 0) + 2 * self.labelled + 4 * in_group
         self.pull(setting)
 
     def _find_targets(self, votes: Votes, groups: Membership, model_weights: Array) -> None:
@@ -145,11 +150,16 @@ class Problem:
         Alpha couples rows with F^g and beta with x, if they pull at all.
         """
         self.setting = alpha, beta, gamma, delta = setting
-        self.anchor = np.where(self.n_votes > 0, 2 * gamma, 0.0)
-        if self.known is not None:
-            self.anchor[self.labelled] = 0.0 if self.known.fixed else self.known.pull
-        self.row_total = (alpha + 2 * beta) * (self.inverse_rho > 0) + self.anchor
-        self.share = np.where(self.fixed, 0.0, inverse(self.row_total))
+        voted, labelled, in_group = (np.arange(8) >> bit & 1 for bit in range(3))
+        fixed = (labelled > 0) & (self.known is not None and self.known.fixed)
+        held = 0.0 if self.known is None or self.known.fixed else self.known.pull
+        anchor = np.where(labelled, held, 2 * gamma * voted)
+        total = (alpha + 2 * beta) * in_group + anchor
+        share = np.where(fixed, 0.0, inverse(total))
+        # The F^o of a fixed row is its label, whatever the shares.
+        pulled = np.where(fixed, 1.0, anchor * share)
+        self.by_kind = np.stack([anchor, total, share, pulled])
+        self.anchor, self.row_total, self.share, self.pulled = self.by_kind[:, self.kind]
         self.couplings = {}
         if alpha > 0:
             to_votes = 2 * delta * self.voted
@@ -158,6 +168,14 @@ class Problem:
         if beta > 0:
             g, pull = 2 * beta * self.w, np.zeros_like(self.group_votes)
             self.couplings[COMPANIONS] = Coupling(self.d, g, g, pull)
+
+    def only_rows(self, rows: Array) -> Problem:
+        """The same problem where only the answers of some rows are asked for."""
+        part = copy(self)
+        for name in ("counts", "targets", "kind", "fixed", "inverse_rho", "d"):
+            setattr(part, name, getattr(self, name)[rows])
+        part.groups = Membership(self.groups.matrix[rows], self.groups.order)
+        return part
 
     @property
     def unanswered(self) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations_with_replacement
 
@@ -17,11 +17,19 @@ from .objective import Minimum, Problem
 
 def direct(problem: Problem) -> Minimum:
     """Solve the dense system over groups that is left when F^o is eliminated."""
-    solved = _solve_over_groups(problem)
+    couplings, live = problem.couplings.values(), np.ix_(problem.live, problem.live)
+    counted = problem.counts * problem.share
+    pairs = combinations_with_replacement(couplings, 2)
+    grams = problem.all_groups.grams([counted * one.f * other.f for one, other in pairs])
+    pulled = problem.counts * problem.pulled
+    rights = [problem.groups.scatter_weighted(pulled * x.f, problem.targets) for x in couplings]
+    solved = solve_over_groups(problem, [gram[live] for gram in grams], rights)
     return problem.minimum(problem.update_objects(solved), solved)
 
 
-def _solve_over_groups(problem: Problem) -> dict[str, Array]:
+def solve_over_groups(
+    problem: Problem, grams: Sequence[Array], rights: Sequence[Array]
+) -> dict[str, Array]:
     """The X of each coupling.
 
     Putting F^o_i = share_i (sum_b f_b,i (A g_b X_b)_i + 2 gamma_i Y^o_i) into the equations of F^g
@@ -36,23 +44,18 @@ def _solve_over_groups(problem: Problem) -> dict[str, Array]:
     if not couplings or not n:
         return {}
     roots = [np.sqrt(one.total) for one in couplings.values()]
-    pairs = list(combinations_with_replacement(enumerate(couplings.values()), 2))
-    counted = problem.counts * problem.share
-    grams = problem.all_groups.grams([counted * one.f * other.f for (_, one), (_, other) in pairs])
-    system, live = np.eye(n * len(couplings)), np.ix_(problem.live, problem.live)
-    for ((a, one), (b, other)), gram in zip(pairs, grams, strict=True):
-        block = gram[live] * (one.g / roots[a])[:, None] * (other.g / roots[b])
+    scales = [one.g / root for one, root in zip(couplings.values(), roots, strict=True)]
+    system, right = np.eye(n * len(couplings)), np.empty((n * len(couplings), problem.n_classes))
+    pairs = combinations_with_replacement(range(len(couplings)), 2)
+    for (a, b), gram in zip(pairs, grams, strict=True):
         # Cholesky's factorisation reads the upper triangle only.
-        system[a * n : (a + 1) * n, b * n : (b + 1) * n] -= block
-    # The F^o of a fixed row is its label, whatever the shares.
-    pull = problem.counts * np.where(problem.fixed, 1.0, problem.anchor * problem.share)
-    rights = []
-    for root, one in zip(roots, couplings.values(), strict=True):
-        from_rows = problem.groups.scatter_weighted(pull * one.f, problem.targets)
-        rights.append((one.g[:, None] * from_rows + one.pull) / root[:, None])
-    solved = linalg.cho_solve(linalg.cho_factor(system, overwrite_a=True), np.vstack(rights))
-    parts = np.split(solved / np.concatenate(roots)[:, None], len(couplings))
-    return dict(zip(couplings, parts, strict=True))
+        system[a * n : (a + 1) * n, b * n : (b + 1) * n] -= gram * scales[a][:, None] * scales[b]
+    for a, one in enumerate(couplings.values()):
+        pulled = one.g[:, None] * rights[a] + one.pull
+        right[a * n : (a + 1) * n] = pulled / roots[a][:, None]
+    factored = linalg.cho_factor(system, overwrite_a=True, check_finite=False)
+    solved = linalg.cho_solve(factored, right) / np.concatenate(roots)[:, None]
+    return dict(zip(couplings, np.split(solved, len(couplings)), strict=True))
 
 
 def conjugate_gradients(problem: Problem, tol: float, max_iter: int) -> Minimum:
@@ -120,12 +123,14 @@ def block_descent(problem: Problem, tol: float, max_iter: int, start: Array) -> 
     proba = np.where(problem.fixed[:, None], problem.targets, start)
     proba[problem.unanswered] = 0.0
     history: list[float] = []
-    here, change = _with_groups(problem, proba), np.inf
-    while change > tol and len(history) < max_iter:
+    changes = [np.inf]
+    here = _with_groups(problem, proba)
+    while changes[-1] > tol and len(history) < max_iter:
         history.append(float(problem.terms(here).sum()))
         moved = here.object_proba.copy()
         _solve_over_rows(problem, {GROUPS: here.group_proba}, moved, 1e-12, max_iter=1000)
         squares = ((moved - here.object_proba) ** 2).sum(axis=1)
-        change = float(np.sqrt(problem.counts @ squares))
+        changes.append(float(np.sqrt(problem.counts @ squares)))
         here = _with_groups(problem, moved)
-    return replace(here, n_iter=len(history), history=history, converged=change <= tol)
+    converged, moves = changes[-1] <= tol, changes[1:]
+    return replace(here, n_iter=len(history), converged=converged, history=history, changes=moves)
