@@ -243,7 +243,7 @@ def test_all_solvers_agree_on_odd_tables(table, settings):
 
 
 @pytest.mark.parametrize("known_weight", [np.inf, 1.0])
-def test_known_labels_may_come_as_array_dict_pair_or_list_of_pairs(w8, known_weight):
+def test_known_labels_may_come_as_array_dict_or_pair(w8, known_weight):
     forms = [
         [2, None, None, None, 0, None, None, None],
         np.ma.MaskedArray([2, 9, 9, 9, 0, 9, 9, 9], mask=[0, 1, 1, 1, 0, 1, 1, 1]),
@@ -251,7 +251,6 @@ def test_known_labels_may_come_as_array_dict_pair_or_list_of_pairs(w8, known_wei
         {0: 2, 4: 0},
         ([0, 4], [2, 0]),
         (np.array([4, 0]), np.array([0, 2])),
-        [(0, 2), (4, 0)],
     ]
     answers = [EC3(known_weight=known_weight).solve(w8, known=known).proba for known in forms]
     for answer in answers[1:]:

@@ -133,7 +133,7 @@ def solve_free_rows(
         return np.where(free, root * apply(inverse_root * columns), columns)
 
     n_iter, converged = 0, True
-    for part in chunks(table.shape[1], 1 + 64 * CHUNK // max(len(table), 1)):
+    for part in chunks(table.shape[1], 1 + 8 * CHUNK // max(len(table), 1)):
         gap = np.where(free, root * (right(part) - apply(table[:, part])), 0.0)
         solved, rounds, done = conjugate_gradients(masked, free_diagonal, gap, tol, max_iter)
         table[:, part] += np.where(free, inverse_root * solved, 0.0)
