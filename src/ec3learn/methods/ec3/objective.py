@@ -166,7 +166,7 @@ class Problem:
             pull, total = to_votes[:, None] * self.group_votes, alpha * self.c + to_votes
             self.couplings[GROUPS] = Coupling(self.inverse_rho, alpha * self.u, total, pull)
         if beta > 0:
-            g, pull = 2 * beta * self.w, np.zeros_like(self.group_votes)
+            g, pull = 2 * beta * self.w, np.broadcast_to(0.0, self.group_votes.shape)
             self.couplings[COMPANIONS] = Coupling(self.d, g, g, pull)
 
     def only_rows(self, rows: Array) -> Problem:
