@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss, roc_auc_score
 
 from ec3learn import BGCM, C3ESL, EC3, UPE, Consensus, DawidSkene, SoftVote, Votes
+from ec3learn._checks import InputError
 from ec3learn.algebra.scaling import co_occurrence_scaling
 from ec3learn.methods import tune_weights
 from ec3learn.methods.ec3 import parts as parts_module

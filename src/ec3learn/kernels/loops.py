@@ -1,6 +1,6 @@
 """The loops that numba compiles. Only `kernels.compiled` loads this module.
 
-Every docstring gives the numpy form that defines the loop; `tests/algebra/test_kernels.py` checks that both agree.
+Every docstring gives the numpy form that defines the loop, and a test checks that both agree.
 """
 
 from __future__ import annotations
