@@ -59,8 +59,7 @@ def require_width(name: str, table: Array, groups: Array, argument: str) -> None
     """Refuse a table of shares with too few or too many columns."""
     if table.ndim != 2 or table.shape[1] != len(groups):
         columns = f"shape {table.shape}" if table.ndim < 2 else count(table.shape[1], "column")
-        order = f"Pass {arg('classes', ...)} in the order of the columns."
-        remedy = "" if argument == "prior" else order
+        remedy = f"Pass {arg('classes', ...)} in the order of the columns." * (argument != "prior")
         raise InputError(
             argument,
             "must have one row per object and one column per class",

@@ -63,9 +63,8 @@ def label_array(labels: Sequence[Label] | Array) -> Array:
     """Labels of one kind as an array that gives them back as they were (strings as `str`)."""
     array = np.empty(len(labels), dtype=object)
     array[:] = list(labels)
-    if len(labels) and kind_of(labels[0]) == "str":
-        return array
-    numbers = np.array(list(labels), dtype=None if len(labels) else np.int64)
+    is_text = not len(labels) or kind_of(labels[0]) == "str"
+    numbers = array if is_text else np.array(list(labels))
     return numbers if numbers.dtype.kind in "iub" else array  # integers of any size are objects
 
 

@@ -261,11 +261,10 @@ class Votes(Frozen):
 
     def __getitem__(self, rows: Any) -> Votes:
         """The votes on some objects: a number, a slice, a mask or an array of numbers."""
-        picked: Any = [rows] if isinstance(rows, (int, np.integer)) else rows
         try:
-            chosen = np.arange(self.n_objects)[picked]
+            chosen = np.atleast_1d(np.arange(self.n_objects)[rows])
         except (IndexError, TypeError, ValueError):
-            chosen = np.empty(())
+            chosen = np.empty((0, 0))
         if chosen.ndim != 1 or isinstance(rows, tuple):
             must = "must be a number, a slice, a mask or an array of numbers of objects"
             limits = f", from 0 to {self.n_objects - 1}"
