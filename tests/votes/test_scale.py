@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ec3learn import EC3, Consensus, Scale, SoftVote, Votes
+from ec3learn import EC3, Consensus, MajorityVote, Scale, SoftVote, Votes
 from ec3learn.votes import as_class_votes, votes_per_model
 from ec3learn.votes.scale import class_shares
 
@@ -115,6 +115,37 @@ def test_a_score_out_of_range_is_refused_or_missing():
         {"j": [0, 11, 9]}, classes=FINE_TOXIC, scale=Scale(range(10), outside="missing")
     )
     assert [votes.said(i) for i in range(3)] == [[0], [None], [9]]
+
+
+def notes_of(votes, kind):
+    return [str(note) for note in MajorityVote().solve(votes).notes if note.kind == kind]
+
+
+def test_answers_off_the_scale_are_counted_in_a_note():
+    scale = Scale(range(10), outside="missing")
+    said = {"a": [0, 11, 9, 11], "b": [1, 8, -3, 5], "c": [7, "?", 7, 7]}
+    note = ["4 answers off the scale were taken as missing."]
+    wide = Votes.from_labels(said, classes=FINE_TOXIC, scale=scale)
+    assert notes_of(wide, "outside") == note
+    objects, voters = [0, 1, 2, 3] * 3, [*"aaaabbbbcccc"]
+    labels = [answer for column in said.values() for answer in column]
+    long = Votes.from_long(objects, voters, labels, classes=FINE_TOXIC, scale=scale)
+    assert notes_of(long, "outside") == note
+    weighted = Votes.from_labels(said, classes=FINE_TOXIC, scale=scale, sample_weight=[1, 2, 3, 0])
+    assert notes_of(weighted, "outside") == ["7 answers off the scale were taken as missing."]
+    more = wide.add({"d": [1, 99, 2, 3]}, scale=scale)
+    assert notes_of(more, "outside") == ["5 answers off the scale were taken as missing."]
+    right = Votes.from_labels({"a": [1, 2]}, classes=FINE_TOXIC, scale=scale)
+    assert notes_of(right, "outside") == []
+
+
+def test_voters_without_a_vote_that_can_be_read_are_named():
+    said = {"a": [0, 1], "b": [None, None], "c": [11, 12]}
+    votes = Votes.from_labels(
+        said, {"k": [-1, -1]}, classes=FINE_TOXIC, scale=Scale(range(10), outside="missing")
+    )
+    assert notes_of(votes, "no votes") == ["2 voters gave no vote that can be read: b, c."]
+    assert notes_of(votes.drop("b", "c"), "no votes") == []
 
 
 @pytest.mark.parametrize(

@@ -739,6 +739,21 @@ def test_rows_that_miss_one_by_rounding_are_divided_by_their_sums(rounding):
     assert sum(votes.said(0)[0].values()) == pytest.approx(1, abs=1e-11)
 
 
+def test_floats_of_32_bits_may_miss_one_by_more():
+    table = np.array([[0.5, 0.508], [0.2, 0.8]])
+    said = Votes.from_probabilities({"nb": table.astype(np.float32)}).said(0)[0]
+    assert sum(said.values()) == pytest.approx(1, abs=1e-11)
+    with pytest.raises(InputError, match=r"a row that sums to 1\.008 at row 0"):
+        Votes.from_probabilities({"nb": table})
+    with pytest.raises(InputError, match=r"a row that sums to 1\.02 at row 0"):
+        Votes.from_probabilities({"nb": np.array([[0.5, 0.52]], dtype=np.float32)})
+
+
+def test_only_tables_are_divided_by_their_sums():
+    votes = Votes.from_probabilities({"lr": [[2, 6], [3, 1]], "tree": [0, 1]}, normalize=True)
+    assert plain(votes) == [[{0: 0.25, 1: 0.75}, 0], [{0: 0.75, 1: 0.25}, 1]]
+
+
 def test_a_bad_row_far_down_is_named():
     table = np.full((70_000, 2), 0.5)
     table[66_000] = 0.25

@@ -29,8 +29,10 @@ NoteKind = Literal[
     "no better than chance",  # voters that agree with the answer as often as random votes would
     "not converged",  # the solver stopped early
     "not judged",  # true labels that judge nothing
+    "no votes",  # voters that said nothing that can be read
     "one class",  # all objects got the same class
     "one voter",  # nobody to compare a voter with
+    "outside",  # answers off a scale that were taken as missing
     "overconfident",  # more confident than right, on labels that the method did not see
     "prior",  # how far class probabilities from elsewhere were trusted
     "repeats",  # several votes of a voter on one object

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import InputError, InputTypeError, is_number, unknown_name
-from .._text import arg, count
+from .._text import arg, count, some
 from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
@@ -161,6 +161,14 @@ class Method(BaseEstimator):  # type: ignore[misc]
                     "otherwise.",
                 )
             )
+        if votes.stores.n_outside:
+            outside = count(round(votes.stores.n_outside), "answer")
+            notes.append(Note("outside", f"{outside} off the scale were taken as missing."))
+        silent = np.flatnonzero(votes.models.is_voter & (votes_per_model(votes) == 0)).tolist()
+        if silent:
+            names = some([votes.models[m].name for m in silent])
+            text = f"{count(len(silent), 'voter')} gave no vote that can be read: {names}."
+            notes.append(Note("no votes", text))
         notes += table_notes(votes)
         n_graders = sum(model.kind == "grader" for model in votes.models)
         if not n_graders:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -39,6 +40,7 @@ def fields_of_columns(
     missing: Any = None,
     scale: Any = None,
     clean: bool = False,
+    sample_weight: Any = None,
 ) -> dict[str, Any]:
     """Check and encode columns of votes and of clusters, one per base model; 2-D ones are soft."""
     absent, scales = labels_for_missing(missing), scales_of(scale, list(columns))
@@ -61,6 +63,7 @@ def fields_of_columns(
     models: list[BaseModel] = []
     hard: dict[int, Array] = {}
     shares: dict[int, Array] = {}
+    n_outside = 0.0
     for m, (name, table) in enumerate(tables.items()):
         labels = np.arange(table.shape[-1])
         if name not in read:
@@ -72,10 +75,13 @@ def fields_of_columns(
             hard[m], labels = label_codes(distinct[name])
         else:
             column = distinct[name], read[name]
-            hard[m] = vote_codes(*column, class_names, scales.get(name), argument, clean)
+            hard[m], off = vote_codes(*column, class_names, scales.get(name), argument, clean)
+            n_outside += len(off) if sample_weight is None else sum(np.take(sample_weight, off))
         cluster = BaseModel(name, "clustering", labels) if name in clusterings else None
         models.append(cluster or _voter(name, scales.get(name), class_names))
-    fields = _fields(class_names, models, len(table), Stores(hard, shares)) | rows
+    fields = (
+        _fields(class_names, models, len(table), Stores(hard, shares, None, 0, n_outside)) | rows
+    )
     return fields | {"stores": _with_crowd(**fields)}
 
 
@@ -101,7 +107,7 @@ def _with_crowd(models: Models, counts: Array, stores: Stores, **fields: Any) ->
     shape = (len(counts), models.n_groups)
     entries = entries_of_votes(np.concatenate([*rows.values()]), np.concatenate(groups), shape)
     others = {m: codes for m, codes in stores.hard.items() if m not in crowd}
-    return Stores(others, sparse=entries)
+    return replace(stores, hard=others, sparse=entries)
 
 
 def _voter(name: str, scale: Scale | None, class_names: Array) -> BaseModel:
@@ -159,7 +165,7 @@ def fields_of_long(
     names = [str(name) for name in voter_labels]
     absent, scales = labels_for_missing(missing), scales_of(scale, names)
     column = single_column(labels, "labels", mixed=scale is not None, missing=absent)
-    class_names, codes = _ballots(column, voter_codes, names, scales, classes, clean)
+    class_names, codes, n_outside = _ballots(column, voter_codes, names, scales, classes, clean)
     models = Models(_voter(name, scales.get(name), class_names) for name in names)
     voted = np.flatnonzero(codes < np.diff(models.offsets)[voter_codes])
     object_codes, voter_codes = object_codes[voted], voter_codes[voted]
@@ -179,7 +185,7 @@ def fields_of_long(
             came=f"{n_repeated} more, the first by {voter!r} on {item!r}",
             remedy=f"Pass {others} or {arg('repeats', 'first')} to allow them.",
         )
-    stores = Stores(sparse=entries, n_repeated=n_repeated)
+    stores = Stores(sparse=entries, n_repeated=n_repeated, n_outside=n_outside)
     return _fields(class_names, models, len(ids), stores) | {"object_ids": ids}
 
 
@@ -214,18 +220,19 @@ def _ballots(
     scales: Mapping[str, Scale],
     classes: Any,
     clean: bool,
-) -> tuple[Array, Array]:
-    """The classes, and the number of each vote's class or answer, behind all if it is missing."""
+) -> tuple[Array, Array, int]:
+    """The classes, the number of each vote's class or answer, and how many are off their scale."""
     scale_of = [scales.get(name) for name in names]
     names_class = np.array([scale is None for scale in scale_of])[voter_codes]
     named = [column.take(names_class)] if names_class.any() else []
     class_names = classes_of(named, {}, classes, "labels", clean)
-    codes = np.empty(len(voter_codes), dtype=np.int64)
+    codes, n_outside = np.empty(len(voter_codes), dtype=np.int64), 0
     for scale in dict.fromkeys(scale_of):
         rows = np.array([other == scale for other in scale_of])[voter_codes]
         part = column.take(rows)
-        codes[rows] = vote_codes(part, part, class_names, scale, "labels", clean)
-    return class_names, codes
+        codes[rows], off = vote_codes(part, part, class_names, scale, "labels", clean)
+        n_outside += len(off)
+    return class_names, codes, n_outside
 
 
 # ---- weights -------------------------------------------------------------------------------------

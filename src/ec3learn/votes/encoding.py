@@ -89,11 +89,11 @@ def vote_codes(
     scale: Scale | None,
     argument: str,
     clean: bool = False,
-) -> Array:
-    """The number of the class or answer of each vote, behind all of them where it is missing.
+) -> tuple[Array, Array]:
+    """The number of each vote's class or answer, behind all if missing; who is off the scale.
 
     `column` may hold the distinct rows only; `original` has every object, so that an error can name
-    the row.
+    the row, and answers off the scale that are missing can be counted.
     """
     names = (classes if scale is None else scale.labels).tolist()
     form = _answer if scale is not None else _clean_label if clean else _exact_label
@@ -102,7 +102,8 @@ def vote_codes(
     if foreign.any() and (scale is None or scale.outside == "error"):
         raise _foreign_error(argument, original, np.flatnonzero(foreign), names, scale)
     lookup[foreign] = len(names)
-    return np.take(lookup.astype(smallest_uint(len(names) + 1)), column.codes)
+    outside = np.flatnonzero(foreign[original.codes] if foreign.any() else [])
+    return np.take(lookup.astype(smallest_uint(len(names) + 1)), column.codes), outside
 
 
 def _places(column: Column, names: Sequence[Label], form: Callable[[Label], Any]) -> Array:

@@ -53,6 +53,7 @@ class Stores(Frozen):
     soft: dict[int, Array] = field(default_factory=dict)
     sparse: sparse.csr_array | None = None  # rows x groups, where nearly all votes are missing
     n_repeated: int = 0  # further votes of a voter on one object, merged into one or left out
+    n_outside: float = 0.0  # answers off a scale that are taken as missing
 
     @property
     def is_hard(self) -> bool:
@@ -96,6 +97,7 @@ class Stores(Frozen):
             self.soft | {m + n: table for m, table in other.soft.items()},
             entries,
             self.n_repeated + other.n_repeated,
+            self.n_outside + other.n_outside,
         )
 
     def with_tables(self, hard: dict[int, Array], tables: dict[int, Array], entries: Any) -> Stores:

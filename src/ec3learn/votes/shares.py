@@ -13,7 +13,8 @@ from .._typing import Array
 from .labels import kind_of
 from .reading import frame_of, is_pandas, named_columns
 
-TOLERANCE = 1e-3  # by which a sum of shares may miss 1: float32, or three decimals
+TOLERANCE = 1e-3  # by which a sum of shares may miss 1: three decimals
+COARSE = 1e-2  # the same for floats of 16 or 32 bits: exp(-1000.0) has so few digits
 ROUNDING = 1e-6  # by which shares may be below 0
 NAN_ROW = "A row of NaN is a missing vote."
 
@@ -30,7 +31,8 @@ def checked_shares(table: Array, argument: str, name: str, nan_row: str = NAN_RO
             came=f"{table.dtype} values{where}",
         ) from None
     each = np.ones(shares.shape[1])  # a product is a faster sum
-    is_wrong = ~(np.abs(shares @ each - 1) <= TOLERANCE) | ((shares < -ROUNDING) @ each > 0)
+    tolerance = COARSE if table.dtype in (np.float16, np.float32) else TOLERANCE
+    is_wrong = ~(np.abs(shares @ each - 1) <= tolerance) | ((shares < -ROUNDING) @ each > 0)
     is_wrong[is_wrong] = ~np.isnan(shares[is_wrong]).all(axis=1)
     if is_wrong.any():
         raise _not_shares(shares, np.flatnonzero(is_wrong), argument, where, nan_row)

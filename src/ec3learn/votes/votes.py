@@ -119,7 +119,7 @@ class Votes(Frozen):
         columns = named_columns(classifiers, "classifiers", "classifier")
         clusters = named_columns(clusterings, "clusterings", "clustering")
         fields = assembly.fields_of_columns(
-            columns, clusters, "classifiers", classes, missing, scale, clean
+            columns, clusters, "classifiers", classes, missing, scale, clean, sample_weight
         )
         votes = cls(**fields)._weighted(weights, sample_weight)
         return votes if classes is not None else require_labels(votes, "classifiers")
@@ -169,7 +169,8 @@ class Votes(Frozen):
         tables = {name: both_classes(table, classes) for name, table in tables.items()}
         columns = named_columns(tables, "probabilities", "classifier")
         if normalize:
-            columns = {name: normalised(column) for name, column in columns.items()}
+            soft = {name: column for name, column in columns.items() if column.ndim == 2}
+            columns |= {name: normalised(table) for name, table in soft.items()}
         clusters = named_columns(clusterings, "clusterings", "clustering")
         fields = assembly.fields_of_columns(columns, clusters, "probabilities", classes, missing)
         return cls(**fields)._weighted(weights, sample_weight)
