@@ -42,6 +42,14 @@ def test_the_import_alone_loads_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+def test_combine_needs_no_base_models():
+    program = "import sys; from ec3learn import combine; print('sklearn.ensemble' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
 # ---- dependencies --------------------------------------------------------------------------------
 
 FOR_DEVELOPERS = {"bench", "dev", "docs", "paper"}  # extras that users do not install

@@ -6,9 +6,13 @@ nulls. Where there are too many of them, the most frequent ones are solved, and 
 for every row from the table of the groups.
 """
 
-from .combining import combine, extend, votes_from
-from .exports import read_argilla, read_label_studio
-from .predictions import argilla_suggestions, label_studio_predictions
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .combining import combine, extend, votes_from
+    from .exports import read_argilla, read_label_studio
+    from .predictions import argilla_suggestions, label_studio_predictions
 
 __all__ = [
     "argilla_suggestions",
@@ -19,3 +23,11 @@ __all__ = [
     "read_label_studio",
     "votes_from",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name from its module; the command needs none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "exports" if "read" in name else "predictions" if "ions" in name else "combining"
+    return getattr(import_module(f".{home}", __name__), name)

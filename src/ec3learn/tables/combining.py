@@ -255,10 +255,8 @@ def extend(
     ['b']
     """
     if not isinstance(consensus, Consensus):
-        remedy = "Consensus.load(path) reads one from a file."
-        raise InputTypeError(
-            "consensus", "must be a Consensus", came=type(consensus).__name__, remedy=remedy
-        )
+        must, remedy = "must be a Consensus", "Consensus.load(path) reads one from a file."
+        raise InputTypeError("consensus", must, came=type(consensus).__name__, remedy=remedy)
     frame = as_frame(table)
     naming = Naming(
         classifiers,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from duckdb import DuckDBPyRelation
 
 from .._checks import InputError
-from .._text import arg
+from .._text import arg, listed
 from ..consensus import Consensus, changed
 from ..methods import Method, method_of
 from ..votes import spread_over
@@ -19,8 +19,7 @@ from .columns import Columns, Naming, columns_in, require_column
 from .content import Content, content_of, labels_for
 from .engines import OURS, quoted
 from .file_table import ROW, FileTable, open_file
-from .formats import STANDARD
-from .label_files import label_files, with_label_files
+from .formats import STANDARD, is_file
 from .label_types import whole
 from .pipeline import MOST_ROWS, Answered, Output, Rule, combine_frame, extend_frame
 from .writing import require_outputs, write_rows, write_table
@@ -191,6 +190,20 @@ def extend_file(
     return AnsweredFile(table, extend_frame(table.frame, columns, consensus, output))
 
 
+def label_files(naming: Naming, columns: Collection[str]) -> dict[str, list[str]]:
+    """The files of labels that are named in place of columns, by argument."""
+    files: dict[str, list[str]] = {}
+    for argument in ("known", "truth"):
+        named: Any = getattr(naming, argument)
+        names = [named] if isinstance(named, str) else list(named or ())
+        paths = [name for name in names if name not in columns and is_file(name)]
+        if len(names) > max(1, len(paths)):
+            must = "must be one column, or one or several files"
+            raise InputError(argument, must, came=listed(names))
+        files |= {argument: paths} if paths else {}
+    return files
+
+
 def _found(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:
     """Find the columns, and add the labels of other files."""
     if id is not None:
@@ -198,11 +211,12 @@ def _found(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable,
         if naming.objects is not None:
             must = f"must be left out for a long table, which names objects by {arg('objects')}"
             raise InputError("id", phrase=f"{arg('id')} {must}")
-    files = {argument: label_files(argument, naming, table) for argument in ("known", "truth")}
-    files = {argument: paths for argument, paths in files.items() if paths}
+    files = label_files(naming, table.columns)
     without: dict[str, Any] = dict.fromkeys(files)
     columns = replace(naming, **without, is_text=table.is_text).find(table.frame)
     for argument, paths in files.items():
+        from .label_files import with_label_files
+
         table, added = with_label_files(table, argument, paths, naming.objects or id)
         found: dict[str, Any] = {argument: added["label"]}
         if "chance" in added:

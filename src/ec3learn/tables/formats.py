@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+import os
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
@@ -25,7 +25,6 @@ TEXT = ("csv", "tsv", "jsonl")  # compressed as a whole, where the others compre
 WRITTEN = (*TEXT, "parquet", "arrow")
 ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | COMPRESSIONS.keys()
 BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "excel", b"{": "jsonl"}
-GZIP = b"\x1f\x8b"
 
 
 def format_of_content(head: bytes) -> str | None:
@@ -36,14 +35,17 @@ def format_of_content(head: bytes) -> str | None:
     >>> format_of_content(b"id,svm\n1,a\n"), format_of_content(b'{"id": 1}'), format_of_content(b"")
     ('csv', 'jsonl', None)
     """
-    if head.startswith(GZIP):
-        inner = format_of_content(zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head))
-        return f"{inner}.gz" if inner in TEXT else None
     binary = next((name for start, name in BEGINNINGS.items() if head.startswith(start)), None)
     if binary is not None or not head or b"\0" in head or head.lstrip().startswith(b"["):
         return binary
     first = head.splitlines()[0]
     return "tsv" if b"\t" in first and b"," not in first else "csv"
+
+
+def is_file(name: str) -> bool:
+    """Whether a name, FILE or FILE:COLUMN, is one of a file rather than of a column."""
+    paths = (name, name.rpartition(":")[0])
+    return any(os.path.isfile(path) or PurePath(path).suffix.lower() in ENDINGS for path in paths)
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,11 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePath
-from typing import Any
 
 from .._checks import InputError
 from .._text import arg, count, listed
-from .columns import Naming
 from .engines import OURS, quoted
 from .file_table import ROW, FileTable, without_fraction
-from .formats import ENDINGS
 
 NUMBERED, LABEL = "object", "label"  # the columns of a table of `ask`; rows have numbers
 # How an object was found, where the table of `ask` says so: 0 is the chance of what was chosen.
@@ -25,24 +21,6 @@ LOOKUP = """CREATE OR REPLACE TABLE {} AS
 SELECT name, min(label) AS label, max(label) AS other,
   coalesce(max(chance) FILTER (chance > 0), CASE WHEN count(chance) = count(*) THEN 0 END) AS chance
 FROM ({}) WHERE name IS NOT NULL GROUP BY name HAVING count(label) > 0 ORDER BY name"""
-
-
-def label_files(argument: str, naming: Naming, table: FileTable) -> list[str]:
-    """The files that an argument names, as FILE or FILE:COLUMN; none for a column of the table."""
-    named: Any = getattr(naming, argument)
-    names = [named] if isinstance(named, str) else list(named or ())
-    files = [name for name in names if name not in table.columns and _is_file(name)]
-    if len(names) > max(1, len(files)):
-        must = "must be one column, or one or several files"
-        raise InputError(argument, must, came=listed(names))
-    return files
-
-
-def _is_file(name: str) -> bool:
-    return any(
-        os.path.isfile(path) or PurePath(path).suffix.lower() in ENDINGS
-        for path in (name, name.rpartition(":")[0])
-    )
 
 
 def with_label_files(

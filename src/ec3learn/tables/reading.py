@@ -28,7 +28,6 @@ from .._files import is_full, is_plain, place_for, temporary_folder
 from .._progress import Bar, progress
 from .._text import arg, first_line, listed, some
 from .engines import quoted
-from .exports import TOOLS, export_columns
 from .formats import STANDARD, Format
 
 MEMORY = "800MB"
@@ -208,7 +207,7 @@ def _csv(source: Source) -> Path:
         heads = next(csv.reader(lines, delimiter=delimiter or ","), [])
     if not any(heads):
         raise source.error("must name its columns in the first line, got an empty one")
-    names = ", ".join(f"{text(name)}: 'VARCHAR'" for name in _named(heads, source))
+    names = ", ".join(f"{text(name)}: 'VARCHAR'" for name in _named(heads))
     dialect = f"delim = {text(delimiter)}, quote = '\"', escape = '\"', nullstr = '', header = true"
     return source.staged(
         f"SELECT * FROM read_csv({source.in_utf8()}, columns = {{{names}}}, {dialect}, "
@@ -223,15 +222,9 @@ def delimiter_of(source: Source) -> str:
     return max(",;\t|", key=first.count)
 
 
-def _named(heads: Sequence[str], source: Source) -> list[str]:
+def _named(heads: Sequence[str]) -> list[str]:
     """Name columns that have no name after their place."""
-    unnamed = {i: f"column_{i + 1}" for i, head in enumerate(heads) if not head}
-    if unnamed:
-        names = listed(list(unnamed.values()))
-        warnings.warn(
-            f"{source.name} has columns without a name, named {names} here.", stacklevel=2
-        )
-    return [unnamed.get(i, head) for i, head in enumerate(heads)]
+    return [head or f"column_{place}" for place, head in enumerate(heads, 1)]
 
 
 def _json_lines(source: Source) -> Path:
@@ -287,11 +280,13 @@ def _excel(source: Source) -> Path:
     except fastexcel.FastExcelError as error:
         problem = f"cannot be read as a spreadsheet: {first_line(error)}"
         raise source.error(problem, "Save it again as .xlsx, or as CSV.") from None
-    return source.staged_arrow(table.rename_columns(_named(heads, source)))
+    return source.staged_arrow(table.rename_columns(_named(heads)))
 
 
 def _export(source: Source) -> Path:
     """Read an export of an annotation tool as a long table."""
+    from .exports import export_columns
+
     with source.lines() as lines:
         columns = export_columns(source.format.name, lines.read(), source.name)
     return source.staged_arrow(pa.table(columns))
@@ -304,7 +299,8 @@ READERS: dict[str, Callable[[Source], Path]] = {
     "parquet": _parquet,
     "arrow": _arrow,
     "excel": _excel,
-    **dict.fromkeys(TOOLS, _export),
+    "label-studio": _export,
+    "argilla": _export,
 }
 
 
