@@ -17,7 +17,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, GroupKFold, PredefinedSplit, train_test_split
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    PredefinedSplit,
+    cross_val_score,
+    train_test_split,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -252,6 +258,67 @@ def test_the_answer_of_the_default_pools_for_a_row_does_not_depend_on_the_batch(
         rtol=0,
         atol=1e-12,
     )
+
+
+@pytest.mark.filterwarnings("ignore:The convolutional network was left out")
+def test_the_pipeline_of_the_paper_takes_one_line(iris):
+    X, new_X, y, new_y = iris
+    model = EC3Classifier("paper", "paper", "iec3", random_state=0)
+    assert model.fit(X, hidden(y, 10)).score(new_X, new_y) > 0.85
+    assert {"dt", "svm", "sgd"} < set(model.estimators_) and len(model.clusterers_) == 5
+
+
+@pytest.mark.parametrize("marker", [None, -1])
+def test_rows_without_labels_do_not_count_in_scores(iris, marker):
+    X, new_X, y, new_y = iris
+    model = made(unlabelled=-1, consensus="soft-vote").fit(X, y)
+    some = np.array([marker if i % 2 else z for i, z in enumerate(new_y)])
+    assert model.score(new_X, some) == model.score(new_X[::2], new_y[::2])
+    heavy = np.where(np.arange(len(new_y)) == 0, 58.0, 2.0)  # the first weighs as much as 29 others
+    some[0] = (new_y[0] + 1) % 3
+    assert model.score(new_X, some, heavy) == 0.5
+    shown = np.array([marker if i % 2 else z for i, z in enumerate(y)])
+    assert cross_val_score(model, X, shown, cv=3).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    "changes", [{"lr__model__C": 1.0}, {"classifiers": classifier_pool("fast")}]
+)
+def test_a_default_value_that_is_set_changes_no_answer(iris, changes):
+    X, new_X, y, _ = iris
+    plain = EC3Classifier("fast", [], random_state=0).fit(X, y)
+    changed = clone(plain).set_params(**changes).fit(X, y)
+    assert_array_equal(changed.predict_proba(new_X), plain.predict_proba(new_X))
+
+
+def test_the_order_of_rows_changes_nothing():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": rng.normal(size=90), "m": rng.normal(size=90), "k": ["a", "b"] * 45})
+    labels = hidden((frame["n"] + frame["m"] > 0).astype(int).to_numpy(), 6)
+    other = rng.permutation(90)
+    one = EC3Classifier("fast", "fast", random_state=0).fit(frame, labels)
+    two = EC3Classifier("fast", "fast", random_state=0).fit(frame.iloc[other], labels[other])
+    assert_allclose(two.consensus_.proba, one.consensus_.proba[other], atol=1e-6)
+    assert_allclose(two.predict_proba(frame), one.predict_proba(frame), atol=1e-6)
+
+
+def test_a_model_survives_libraries_that_save_what_is_in_it(iris):
+    """As skops does: plain containers, and objects made anew from their attributes."""
+
+    def again(value):
+        if isinstance(value, (list, tuple)):
+            return (list if isinstance(value, list) else tuple)(map(again, value))
+        if isinstance(value, dict):
+            return {key: again(part) for key, part in value.items()}
+        if not type(value).__module__.startswith("ec3learn"):
+            return value
+        made_anew = object.__new__(type(value))
+        made_anew.__dict__.update(again(vars(value)))
+        return made_anew
+
+    X, new_X, y, _ = iris
+    model = made().fit(X, y)
+    assert_array_equal(again(model).predict_proba(new_X), model.predict_proba(new_X))
 
 
 # ---- honest about what it has seen ---------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -37,6 +38,7 @@ from .rows import (
     check_weights,
     limit_threads,
     read_labels,
+    take_rows,
     with_warnings,
 )
 from .training import Training, mean_shares, weight_parameter
@@ -153,6 +155,8 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         n_classes = len(self.classes_)
         work = Training(X, codes, weights, self.cv, groups, n_classes, self.n_jobs, seed)
         pool = seeded(self._pairs("classifiers"), seed)
+        if self.classifiers == "paper" and find_spec("skorch") is None:
+            pool = [pair for pair in pool if pair[0] != "cnn"]
         if not pool:
             raise InputError("classifiers", "must hold at least one (name, estimator)", came="none")
         notes = [*self._notes_on_pool(X, pool, weights), *work.notes()]
@@ -259,6 +263,9 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             )
             for name in texts
         ]
+        if self.classifiers == "paper" and "cnn" not in dict(pool):
+            text = "The convolutional network was left out: pip install 'ec3learn[cnn]' adds it."
+            notes.append(Note("choice", text))
         without = [name for name, model in pool if weight_parameter(model) is None]
         if weights is not None and without:
             text = f"Trained without {arg('sample_weight')}, which their fit does not take: "
@@ -290,6 +297,19 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities of new rows; those of a row never depend on the other rows."""
         return self.consensus_for(X).proba
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows that are right; rows without a label do not count.
+
+        So `cross_val_score` and searches can be given a `y` with missing labels, as None or as the
+        number that `unlabelled` names.
+        """
+        weights = None if sample_weight is None else check_weights(sample_weight, X)
+        classes, codes = read_labels(y, self.unlabelled, weights)
+        rows = np.flatnonzero(codes >= 0)
+        weights = None if weights is None else weights[rows]
+        right = self.predict(take_rows(X, rows)) == classes[codes[rows]]
+        return float(np.average(right, weights=weights))
 
     def consensus_for(self, X: Any) -> Consensus:
         """The consensus on new rows, with `explain`, `contested` and so on."""

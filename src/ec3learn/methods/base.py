@@ -102,7 +102,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
         solution = Solution(
             classes=votes.classes,
-            models=votes.models,
+            models=tuple(votes.models),
             rule=answer.rule,
             weights=frozen(votes.weights.copy() if answer.weights is None else answer.weights),
             made_by=type(self).__name__,

@@ -6,10 +6,10 @@ numbered model after model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -44,8 +44,20 @@ class BaseModel(Frozen):
         return len(self.labels)
 
 
-class Models(tuple[BaseModel, ...]):
-    """The base models of votes, in their order, with the numbers of their groups."""
+class Models(Sequence[BaseModel]):
+    """The base models of votes, in their order, with the numbers of their groups.
+
+    It is no tuple: libraries that save estimators make a plain one of it.
+    """
+
+    def __init__(self, models: Iterable[BaseModel]) -> None:
+        self._models = tuple(models)
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._models[at]
 
     @cached_property
     def offsets(self) -> Array:
