@@ -73,7 +73,7 @@ def parts_of(votes: Votes, problem: Problem, minimum: Minimum) -> Parts:
     models, numbers = votes.models, problem.groups.order
     owners = models.group_model[numbers]
     groups = [
-        (models[m].name, models[m].labels[place])
+        (models[m].name, models[m].labels.tolist()[place])
         for m, place in zip(owners.tolist(), numbers - models.offsets[owners], strict=True)
     ]
     alpha, beta, gamma, delta = problem.setting
