@@ -190,7 +190,7 @@ def test_names_at_the_ends_of_bars_stay_within_the_axes(name):
 
 
 def test_a_colour_bar_is_as_high_as_the_map():
-    ax = plots.agreement_map(of_classes(3), kind="clustering")
+    ax = plots.agreement_map(of_classes(3))
     ax.figure.canvas.draw()
     bar = ax.child_axes[0]
     assert_allclose(bar.get_window_extent().height, ax.get_window_extent().height, rtol=0.01)
@@ -219,10 +219,6 @@ def test_names_are_drawn_as_they_are():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (
-            lambda c: plots.agreement_map(c, kind="tree"),
-            "Unknown kind 'tree'. Choose from: classifier, clustering.",
-        ),
         (
             lambda c: plots.reliability_bars(c, by="size"),
             "Unknown by 'size'. Choose from: weight, agreement.",

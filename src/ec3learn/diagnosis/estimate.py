@@ -37,7 +37,6 @@ from .voters import ballots
 
 LEAST_LABELS = 10
 COLUMNS = ("measure", "value", "low", "high", "plain", "plain_low", "plain_high", "labels", "worth")
-UNSEEN = 0.5  # labelled objects on which the answer is sure and wrong, more than there are
 
 
 @dataclass(frozen=True)
@@ -234,9 +233,9 @@ def prediction_powered(y: Array, f: Array, rest: Array, times: Array) -> Estimat
 
 
 def _mean_square(residuals: Array, unseen: float) -> float:
-    """The variance of residuals, with those of this size that few labels may not show."""
+    """The variance of residuals, with half an error more of the size that labels may not show."""
     n = len(residuals)
-    return (float(np.var(residuals)) * n + UNSEEN * unseen**2) / max(n - 1, 1)
+    return (float(np.var(residuals)) * n + unseen**2 / 2) / max(n - 1, 1)
 
 
 def _with_interval(value: float, variance: float, y: Array, n: float) -> Estimate:

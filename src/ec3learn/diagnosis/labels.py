@@ -24,7 +24,6 @@ from .metrics import object_weights
 HARD = (
     "These labels were chosen because they were hard: they correct the answer but do not measure it"
 )
-SELDOM = 0.001  # random draws are as contested as what is called chosen as seldom as this
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +127,7 @@ def _among_contested(outcome: Solution, labelled: Array, times: Array) -> bool:
     if not (len(ours) and len(others)):
         return False
     test = mannwhitneyu(ours, others, alternative="less", use_continuity=False)
-    return bool(test.pvalue < SELDOM)
+    return bool(test.pvalue < 0.001)
 
 
 def _margin_without_labels(outcome: Solution) -> Array:

@@ -20,6 +20,7 @@ FEW = 30  # objects, or votes, below which a voter is not judged
 HANDFUL = 5  # objects that are too few to be more than chance
 LEAST_LABELS = 20  # to measure by: with fewer, intervals say nothing
 MOST_COMPARED = 100  # voters that are compared two by two: those with the most votes
+SAMPLE = 20_000  # distinct rows that are enough to judge voters by
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
 Z95 = float(ndtri(0.975))
 MAJORITY = "MajorityVote"  # the method that is the majority vote itself

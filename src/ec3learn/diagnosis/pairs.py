@@ -1,12 +1,10 @@
-"""Base models compared two by two: who agrees with whom, and which are redundant."""
+"""Classifiers compared two by two: who agrees with whom, and which are redundant."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
@@ -14,18 +12,17 @@ from .._typing import Array
 from ..algebra.membership import entries, normalised
 from ..answer.extension import matching_labels
 from ..answer.solution import Solved, solution_of
-from ..votes import Kind, Votes, only_rows, votes_per_model
+from ..votes import Votes, only_rows, votes_per_model
 from .metrics import (
     FEW,
     HANDFUL,
     MOST_COMPARED,
-    mutual_information,
+    SAMPLE,
     row_weights,
     sampled,
     wilson_ends,
 )
 
-BUDGET = 5e8  # comparisons of two votes: beyond them only a sample of the rows is looked at
 ALIKE = 0.98  # similarity from which two base models may be redundant
 # What Cohen's kappa of two classifiers must reach, at the lower end of its 95 % interval:
 BEYOND_CHANCE = 0.7
@@ -33,29 +30,23 @@ BEYOND_CHANCE = 0.7
 
 @dataclass(frozen=True)
 class Pairs:
-    """How similar base models of one kind are, ordered so that similar ones stand together.
-
-    Two classifiers are as similar as the share of the objects both voted on where they name the
-    same class, two clusterings as their normalised mutual information; NaN with too few objects in
-    common.
-    """
+    """How similar classifiers are, ordered so that similar ones stand together."""
 
     names: list[str]
-    similarity: Array
+    similarity: Array  # the share of the objects both voted on with the same class; NaN for few
     common: Array  # how many objects both voted on, as estimated where a sample was looked at
-    # Places of pairs that say nearly the same; of classifiers, the second could be dropped:
-    redundant: list[tuple[int, int]]
+    redundant: list[tuple[int, int]]  # places of pairs that say nearly the same: drop the second
     share_of_rows: float  # the share of the distinct rows that was looked at
-    n_left_out: int  # base models with the fewest votes
+    n_left_out: int  # classifiers with the fewest votes
 
 
-def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
-    """Compare the base models of one kind, two by two.
+def pairs(outcome: Solved) -> Pairs:
+    """Compare the classifiers, two by two.
 
-    Two classifiers are redundant if they nearly always agree, clearly more often than their class
-    frequencies explain, and mostly so too where either departs from the answer (on 5 objects or
-    more): two good classifiers agree as often, but not where they are wrong, and two that never
-    depart show nothing.
+    Two are redundant if they nearly always agree, clearly more often than their class frequencies
+    explain, and mostly so too where either departs from the answer (on 5 objects or more): two good
+    classifiers agree as often, but not where they are wrong, and two that never depart show
+    nothing.
 
     Examples
     --------
@@ -68,25 +59,19 @@ def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
     """
     outcome = solution_of(outcome)
     votes = outcome.require_votes("pairs")
-    n_votes = votes_per_model(votes)
-    of_kind = [m for m, model in enumerate(votes.models) if model.kind == kind and n_votes[m] > 0]
-    chosen = sorted(sorted(of_kind, key=lambda m: -n_votes[m])[:MOST_COMPARED])
-    most_rows = max(1000, int(BUDGET / max(len(chosen), 1) ** 2))
-    rows, counts, times = sampled(row_weights(outcome), most_rows)
+    n_votes = votes_per_model(votes) * votes.models.is_classifier
+    chosen = np.sort(np.argsort(-n_votes, kind="stable")[: min((n_votes > 0).sum(), MOST_COMPARED)])
+    rows, counts, times = sampled(row_weights(outcome), SAMPLE)
     answers = _votes_by(only_rows(votes, rows), chosen)
-    if kind == "classifier":
-        place = matching_labels(outcome.classes, votes.classes)
-        right = answers == np.where(place < 0, -2, place)[outcome.row_classes[rows]]
-        similarity, common, candidates = _agreements(answers, right, counts)
-    else:
-        similarity, common = _shared_information(answers, counts)
-        candidates = np.ones_like(similarity, dtype=bool)
-    candidates &= (common >= FEW) & (similarity >= ALIKE)
+    place = matching_labels(outcome.classes, votes.classes)
+    right = answers == np.where(place < 0, -2, place)[outcome.row_classes[rows]]
+    similarity, common, redundant = _agreements(answers, right, counts)
+    redundant &= (common >= FEW) & (similarity >= ALIKE)
     similarity[common < FEW] = np.nan
     np.fill_diagonal(similarity, np.where(np.diag(common) < FEW, np.nan, 1.0))
     order = _order_by_similarity(similarity)
-    similarity, common, candidates = (
-        table[np.ix_(order, order)] for table in (similarity, common, candidates)
+    similarity, common, redundant = (
+        table[np.ix_(order, order)] for table in (similarity, common, redundant)
     )
     return Pairs(
         names=[votes.models[chosen[i]].name for i in order],
@@ -94,14 +79,14 @@ def pairs(outcome: Solved, kind: Kind = "classifier") -> Pairs:
         common=times * common,
         redundant=[
             (a, b) if common[b, b] <= common[a, a] else (b, a)
-            for a, b in np.argwhere(np.triu(candidates, k=1)).tolist()
+            for a, b in np.argwhere(np.triu(redundant, k=1)).tolist()
         ],
         share_of_rows=len(rows) / max(votes.n_rows, 1),
-        n_left_out=len(of_kind) - len(chosen),
+        n_left_out=int((n_votes > 0).sum()) - len(chosen),
     )
 
 
-def _votes_by(votes: Votes, models: Sequence[int]) -> Array:
+def _votes_by(votes: Votes, models: Array) -> Array:
     """The votes of models, models x rows: the number of the class or cluster, -1 for none.
 
     A soft vote counts for its most probable class or cluster.
@@ -146,18 +131,3 @@ def _agreements(answers: Array, right: Array, counts: Array) -> tuple[Array, Arr
     chance = np.minimum(shares @ shares.T, 1 - 1e-12)
     low, _ = wilson_ends(share, np.maximum(common, 1e-9))
     return share, common, copies & ((low - chance) / (1 - chance) >= BEYOND_CHANCE)
-
-
-def _shared_information(answers: Array, counts: Array) -> tuple[Array, Array]:
-    """For each two clusterings their normalised mutual information, and on how many objects."""
-    n = len(answers)
-    information, common = np.ones((n, n)), np.zeros((n, n))
-    for a in range(n):
-        for b in range(a, n):
-            both = np.flatnonzero((answers[a] >= 0) & (answers[b] >= 0))
-            cells = answers[a, both], answers[b, both]
-            table = sparse.coo_array((counts[both], cells)).tocsr()
-            common[a, b] = common[b, a] = table.sum()
-            if a != b and len(both):
-                information[a, b] = information[b, a] = mutual_information(table)
-    return information, common

@@ -20,8 +20,6 @@ from ..votes import Votes
 from .labels import HARD, Labels, given_labels, measuring, read_labels, taught_labels
 from .metrics import LEAST_LABELS, is_majority, majority, object_weights, wilson_interval
 
-FOLDS = 5
-
 
 class Solver(Protocol):
     """A method that can be asked again."""
@@ -181,8 +179,8 @@ def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:
     labels = np.array([*votes.classes, None], dtype=object)  # the last one for a code of -1
     labelled = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))
     proba, classes = outcome.proba.copy(), outcome.expand(outcome.row_classes).copy()
-    for fold in range(FOLDS):
-        hidden, shown = labelled[fold::FOLDS], codes.copy()
+    for fold in range(5):
+        hidden, shown = labelled[fold::5], codes.copy()
         shown[hidden] = -1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the answer for all objects has given them already

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from .._table import Table
 from .._text import arg, percent
 from .._typing import Array
-from ..algebra.em import ConfusionModel, n_confusions
+from ..algebra.em import MOST_CONFUSIONS, ConfusionModel, n_confusions
 from ..algebra.membership import count_classes, membership
 from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
@@ -30,6 +30,7 @@ from .metrics import (
     CLEARLY,
     FEW,
     HANDFUL,
+    SAMPLE,
     counted_votes,
     kappa,
     row_weights,
@@ -48,9 +49,6 @@ RULE = (
     "consensus more often. No better than chance: they agree "
     "about as often. Of those who score, it counts whether their scores rise with the answer."
 )
-SAMPLE = 20_000  # distinct rows that are enough to judge by
-MOST_CONFUSIONS = 1_000_000  # entries of all confusion matrices that are learned quickly
-MUCH_APART = 0.1  # a share of objects that is too large to ignore
 WORTH_SOMETHING = 0.2  # a kappa or correlation which noise could hide
 
 
@@ -202,7 +200,7 @@ def notes_on_bias(votes: Votes, known: KnownLabels | None, proba: Array) -> list
     evidence, answer = _evidence_of_bias(votes, known)
     ours, theirs = (top_classes(table, votes.counts @ table) for table in (proba, answer))
     apart = float(votes.counts @ (ours != theirs)) / float(votes.counts.sum())
-    if evidence <= 1 or apart < MUCH_APART:
+    if evidence <= 1 or apart < 0.1:
         return []
     text = (
         "The voters look biased, not only unreliable, and one weight each cannot fix that: "

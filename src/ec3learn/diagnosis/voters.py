@@ -23,7 +23,6 @@ from ..votes.labels import Label, plain
 from .labels import HARD, measuring, read_labels, taught_labels
 from .metrics import HANDFUL, counted_votes, mutual_information, wilson_interval
 
-CHANCE = 0.0455  # that a fair voter is said to lean: two standard deviations
 ABOUT_VOTES = ("coverage", "agreement", "estimated", "leans_to", "bias")
 ABOUT_LABELS = ("labels", "accuracy", "low", "high")
 COLUMNS = ("model", "kind", *ABOUT_VOTES, "weight", *ABOUT_LABELS, "purity", "nmi")
@@ -124,8 +123,8 @@ def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | 
     """The class that each voter names too often, and by what share of its votes; None within noise.
 
     Noise is binomial (mid-p), about the share of the class among the objects, or what it would be
-    with errors spread over all classes if that is more. The limit is divided by the number of
-    classes that could have stood out.
+    with errors spread over all classes if that is more. The limit, two standard deviations, is
+    divided by the number of classes that could have stood out.
     """
     n_classes, n = len(outcome.classes), np.maximum(cast.totals, 1e-300)
     named, expected = cast.named(n_classes), cast.on_class(outcome.row_proba)
@@ -135,7 +134,7 @@ def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | 
     share, accuracy = share / n, cast.sums(cast.proba_of_class(outcome.row_proba)) / n
     fair = np.minimum(np.maximum(share, accuracy * share + (1 - accuracy) / n_classes), 1.0)
     tail = betainc(times + 0.5, np.maximum(n - times, 0.0) + 0.5, fair)
-    leans = (most > 0) & (tail < CHANCE / n_classes) & (cast.totals >= HANDFUL)
+    leans = (most > 0) & (tail < 0.0455 / n_classes) & (cast.totals >= HANDFUL)
     return (
         [plain(outcome.classes[z]) if is_so else None for z, is_so in zip(top, leans, strict=True)],
         [float(by) if is_so else None for by, is_so in zip(most, leans, strict=True)],

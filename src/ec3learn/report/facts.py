@@ -68,9 +68,9 @@ def facts_of(
         "trust": trust_facts(subject),
         "models": model_facts(subject),
         "pairs": compared,
-        "redundant_names": {
-            name for facts in compared for pair in facts["redundant"] for name in pair[:2]
-        },
+        "redundant_names": {name for pair in compared["redundant"] for name in pair[:2]}
+        if compared
+        else set(),
         "clusterings": clustering_facts(subject),
         "contested": contested_facts(subject, n_contested),
         "how": _how(subject, command, details or {}),

@@ -11,10 +11,9 @@ from .._typing import Array
 from ..diagnosis import pairs, voter_checks
 from ..diagnosis.labels import Labels
 from ..diagnosis.metrics import FEW, HANDFUL
-from ..diagnosis.pairs import ALIKE, Pairs
+from ..diagnosis.pairs import ALIKE
 from ..diagnosis.voter_checks import RULE, worst_first
 from ..diagnosis.voters import contingency
-from ..votes import Kind
 from ..votes.labels import plain
 from .subject import Facts, Subject, largest
 
@@ -78,28 +77,16 @@ def _labels_for_voters(subject: Subject) -> tuple[Labels | None, str | None]:
     return None, "the labels the method was given" if given else None
 
 
-def pair_facts(subject: Subject) -> list[Facts]:
-    """Who agrees with whom, for classifiers and for clusterings."""
-    if subject.votes is None or not subject.has_objects:
-        return []
-    kinds: tuple[Kind, ...] = ("classifier", "clustering")
-    compared = [(kind, pairs(subject.consensus, kind)) for kind in kinds]
-    return [_compared_facts(kind, found) for kind, found in compared if len(found.names) > 1]
-
-
-def _compared_facts(kind: str, found: Pairs) -> Facts:
+def pair_facts(subject: Subject) -> Facts | None:
+    """Which classifiers agree with which; None where there are fewer than two."""
+    found = None if subject.votes is None or not subject.has_objects else pairs(subject.consensus)
+    if found is None or len(found.names) < 2:
+        return None
     names = found.names
     shown = np.sort(largest(np.diag(found.common), MOST_IN_HEAT_MAP))  # those with the most votes
     similarity = found.similarity[np.ix_(shown, shown)]
     closest_first = sorted(found.redundant, key=lambda pair: -found.similarity[pair])
-    rules = {
-        "classifier": f"the same label on at least {100 * ALIKE:.0f} % of {FEW} objects or more, "
-        "clearly more often than chance, and mostly so too where either departs from the consensus "
-        f"({HANDFUL} objects or more)",
-        "clustering": f"normalised mutual information of {ALIKE} or more, on {FEW} objects or more",
-    }
     return {
-        "kind": kind,
         "names": [names[i] for i in shown],
         "any": bool((~np.isnan(similarity)).sum() > len(shown)),  # each is compared with itself
         "cells": [
@@ -115,7 +102,9 @@ def _compared_facts(kind: str, found: Pairs) -> Facts:
             for a, b in closest_first[:MOST_PAIRS]
         ],
         "n_redundant": len(found.redundant),
-        "rule": rules[kind],
+        "rule": f"the same label on at least {100 * ALIKE:.0f} % of {FEW} objects or more, "
+        "clearly more often than chance, and mostly so too where either departs from the consensus "
+        f"({HANDFUL} objects or more)",
         "n_left_out": found.n_left_out + len(names) - len(shown),
         "share_of_rows": found.share_of_rows,
     }

@@ -24,7 +24,6 @@ from .._text import shown
 from ..answer.solution import Solved, solution_of
 from ..diagnosis import contested, pairs, voters
 from ..diagnosis.voters import contingency
-from ..votes import Kind
 from ..votes.labels import plain
 
 if TYPE_CHECKING:
@@ -37,17 +36,14 @@ LABEL_INCHES = 0.14  # room that a label takes along its axis
 LETTER_INCHES = 0.065  # of the names at the ends of bars
 
 
-def agreement_map(consensus: Solved, *, kind: Kind = "classifier", ax: Axes | None = None) -> Axes:
-    """Draw who agrees with whom; similar base models are next to each other.
+def agreement_map(consensus: Solved, *, ax: Axes | None = None) -> Axes:
+    """Draw on what share of objects two classifiers agree; similar ones are next to each other.
 
     Parameters
     ----------
     consensus : Consensus
-        An answer; one that was loaded from a file has no votes to draw.
-    kind : "classifier" or "clustering"
-        Which base models to compare: classifiers by the share of objects for which they name the
-        same class, clusterings by their normalised mutual information. Of more than 100, those with
-        the most votes are shown.
+        An answer; one that was loaded from a file has no votes to draw. Of more than 100
+        classifiers, those with the most votes are shown.
     ax : matplotlib axes
         Where to draw; by default on a new figure.
 
@@ -60,22 +56,16 @@ def agreement_map(consensus: Solved, *, kind: Kind = "classifier", ax: Axes | No
     'Who agrees with whom'
     """
     consensus = solution_of(consensus, "consensus")
-    require_choice("kind", kind, ("classifier", "clustering"))
-    found = pairs(consensus, kind)
+    found = pairs(consensus)
     if not found.names:
-        raise InputError("consensus", f"must have a {kind} with votes", came="none")
+        raise InputError("consensus", "must have a classifier with votes", came="none")
     names = found.names
     long = LETTER_INCHES * max(max(len(_text(name)) for name in names) - 8, 0)
     ax = _axes(ax, 6.4 + long, 5.4 + long)
     image = ax.imshow(found.similarity, vmin=0, vmax=1, cmap=COLOURS, interpolation="nearest")
     _name_ticks(ax, names, "x")
     _name_ticks(ax, names, "y")
-    what = (
-        "share of objects with the same class"
-        if kind == "classifier"
-        else "normalised mutual information"
-    )
-    _colour_bar(ax, image, what)
+    _colour_bar(ax, image, "share of objects with the same class")
     if len(names) <= 12:
         for (i, j), value in np.ndenumerate(found.similarity):
             if not np.isnan(value):
@@ -88,8 +78,7 @@ def agreement_map(consensus: Solved, *, kind: Kind = "classifier", ax: Axes | No
                     fontsize=8,
                     color="black" if value > 0.55 else "white",
                 )
-    title = "Who agrees with whom" if kind == "classifier" else "How similar the clusterings are"
-    return _labelled(ax, title, kind, kind)
+    return _labelled(ax, "Who agrees with whom", "classifier", "classifier")
 
 
 def confidence_histogram(consensus: Solved, *, bins: int = 20, ax: Axes | None = None) -> Axes:
