@@ -22,6 +22,8 @@ from ..answer.solution import Solution, Solved, solution_of
 from ..diagnosis.summary import Summary, summarise
 from ..diagnosis.warnings import score_notes
 from .answers import (
+    Facts,
+    Subject,
     change_facts,
     class_facts,
     confidence_facts,
@@ -30,7 +32,6 @@ from .answers import (
     trust_facts,
 )
 from .models import clustering_facts, model_facts, pair_facts
-from .subject import Facts, Subject
 
 
 def facts_of(

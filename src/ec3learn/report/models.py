@@ -15,7 +15,7 @@ from ..diagnosis.pairs import ALIKE
 from ..diagnosis.voter_checks import RULE, worst_first
 from ..diagnosis.voters import contingency
 from ..votes.labels import plain
-from .subject import Facts, Subject, largest
+from .answers import Facts, Subject, largest
 
 MOST_MODELS = 200  # in the table
 FOLDED_FROM = 15  # rows of the table that are shown at first; style.css has this number too

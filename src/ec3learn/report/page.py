@@ -15,8 +15,8 @@ from .._checks import require_library
 from .._files import place_for, whole_file
 from .._text import HINTED, SHOWN, number, percent, shown, signed
 from ..answer.solution import Solved
+from .answers import Facts
 from .facts import facts_of
-from .subject import Facts
 
 CONTESTED = ("object", "label", "confidence", "runner_up", "margin", "votes", "alike", "why")
 ASKED = ("object", "label", "confidence", "votes", "gain")
