@@ -3,10 +3,12 @@
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ec3learn import EC3, Consensus, MajorityVote, Scale, SoftVote, Votes
+import ec3learn
+from ec3learn import EC3, Consensus, MajorityVote, Scale, SoftVote, Votes, votes_from
 from ec3learn.votes import as_class_votes, votes_per_model
 from ec3learn.votes.scale import class_shares
 
@@ -117,6 +119,93 @@ def test_a_score_out_of_range_is_refused_or_missing():
     assert [votes.said(i) for i in range(3)] == [[0], [None], [9]]
 
 
+# ---- scores of any value -------------------------------------------------------------------------
+
+
+def test_each_voter_has_at_most_ten_steps_among_its_own_scores():
+    rng = np.random.default_rng(0)
+    low, high = rng.uniform(0, 0.2, 300).round(3), rng.uniform(0.9, 1, 300).round(3)
+    votes = Votes.from_labels({"low": low, "high": high}, classes=FINE_TOXIC, scale=Scale(0.0, 1.0))
+    for model, scores in zip(votes.models, (low, high), strict=True):
+        steps = model.labels.astype(float)
+        assert len(steps) == 10
+        assert set(steps) <= set(scores)
+        assert_array_equal(model.positions, steps)
+    said = np.array([votes.said(i)[0] for i in range(300)], dtype=float)
+    apart = np.abs(low[:, None] - votes.models[0].labels.astype(float))
+    assert_allclose(np.abs(low - said), apart.min(axis=1), atol=1e-12)
+    assert MajorityVote().solve(votes).proba[:, 0].tolist() == [0.5] * 300
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_few_scores_are_their_own_steps_in_order(direction):
+    scores = [1, 50, 100, "7.5", " 50", None, 99]
+    votes = Votes.from_labels(
+        {"j": scores}, classes=FINE_TOXIC, scale=Scale(1, 100, direction=direction)
+    )
+    assert [votes.said(i) for i in range(7)] == [
+        [x] for x in ("1", "50", "100", "7.5", "50", None, "99")
+    ]
+    expected = (np.array([1, 7.5, 50, 99, 100]) - 1) / 99
+    assert_allclose(votes.models[0].positions, expected if direction == "up" else 1 - expected)
+
+
+def test_steps_may_be_stated():
+    votes = Votes.from_labels(
+        {"j": [0.0, 0.24, 0.26, 0.9, 1.0]}, classes=FINE_TOXIC, scale=Scale(0, 1, steps=[1, 0, 0.5])
+    )
+    assert [votes.said(i) for i in range(5)] == [["0"], ["0"], ["0.5"], ["1"], ["1"]]
+
+
+def test_raw_scores_are_the_same_votes_in_wide_and_long_tables():
+    scores = np.random.default_rng(0).random((60, 3))
+    scores[3, 1] = np.nan
+    wide = Votes.from_labels(
+        {f"j{j}": scores[:, j] for j in range(3)}, classes=FINE_TOXIC, scale=Scale(0.0, 1.0)
+    )
+    objects, voters = np.indices(scores.shape)
+    names = [f"j{j}" for j in voters.ravel()]
+    long = Votes.from_long(
+        objects.ravel(), names, scores.ravel(), classes=FINE_TOXIC, scale=Scale(0.0, 1.0)
+    )
+    assert [long.said(i) for i in range(60)] == [wide.said(i) for i in range(60)]
+    assert wide.said(3)[1] is None
+
+
+def test_masked_scores_are_missing_and_a_voter_of_one_score_has_one_step():
+    masked = np.ma.MaskedArray([0.2, 0.9, 0.4], mask=[0, 1, 0])
+    votes = Votes.from_labels(
+        {"a": masked, "b": [0.7] * 3}, classes=FINE_TOXIC, scale=Scale(0.0, 1.0)
+    )
+    assert [votes.said(i) for i in range(3)] == [["0.2", "0.7"], [None, "0.7"], ["0.4", "0.7"]]
+
+
+def test_scores_beyond_the_ends_are_refused_or_counted():
+    said = {"j": [0.2, 1.5, -3, "high"]}
+    message = "classifiers must hold scores from 0 to 1, got '1.5' at row 1 in column 'j' and 2 more off it."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        Votes.from_labels(said, classes=FINE_TOXIC, scale=Scale(0.0, 1.0))
+    votes = Votes.from_labels(said, classes=FINE_TOXIC, scale=Scale(0, 1, outside="missing"))
+    assert [votes.said(i) for i in range(4)] == [["0.2"], [None], [None], [None]]
+    assert votes.stores.n_outside == 3
+
+
+def test_new_scores_are_rounded_to_the_steps_of_a_saved_consensus(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=200)
+    table = pl.DataFrame(
+        {name: np.clip(truth * 0.4 + rng.normal(0.3, 0.15, 200), 0, 1) for name in ("a", "b", "c")}
+    )
+    how = {"classifiers": ["a", "b", "c"], "classes": FINE_TOXIC}
+    consensus = ec3learn.solve(votes_from(table, scale=Scale(0.0, 1.0), **how))
+    consensus.save(tmp_path / "x.ec3")
+    new = pl.DataFrame({"a": [0.01, 0.99], "b": [0.05, 0.985], "c": [0.1, 0.93]})
+    answers = ec3learn.extend(new, Consensus.load(tmp_path / "x.ec3"))
+    assert answers["consensus"].to_list() == FINE_TOXIC
+    right = consensus.labels() == np.array(FINE_TOXIC, dtype=object)[truth]
+    assert right.mean() > 0.93
+
+
 def notes_of(votes, kind):
     return [str(note) for note in MajorityVote().solve(votes).notes if note.kind == kind]
 
@@ -170,6 +259,14 @@ def test_voters_without_a_vote_that_can_be_read_are_named():
         (
             lambda: Scale([1, 2], direction="sideways"),
             "Unknown direction 'sideways'. Choose from: up, down.",
+        ),
+        (
+            lambda: Scale(1.0, 0.0),
+            "values must be the lowest score, and below the highest, got 1.0 and 0.0.",
+        ),
+        (
+            lambda: Scale(0.0, float("inf")),
+            "values must be the lowest score, and below the highest, got 0.0 and inf.",
         ),
         (
             lambda: Votes.from_labels({"j": [1, 2]}, scale=[1, 2]),

@@ -18,7 +18,7 @@ from .encoding import classes_of, label_codes, name_codes, require_width, vote_c
 from .labels import labels_for_missing, plain
 from .layout import Stores, entries_of_votes, whole_votes
 from .models import BaseModel, Models
-from .reading import Column, encode, require_same_objects, single_column
+from .reading import Column, as_array, encode, require_same_objects, single_column
 from .scale import Scale, scales_of
 from .shares import checked_shares
 
@@ -47,6 +47,9 @@ def fields_of_columns(
     require_unique_names([*columns, *clusterings])
     tables = {**columns, **clusterings}
     require_same_objects(tables, argument)
+    for name in scales:
+        if scales[name].is_scores and tables[name].ndim == 1:
+            tables[name], scales[name] = scales[name].rounded(tables[name])
     where = dict.fromkeys(columns, argument) | dict.fromkeys(clusterings, "clusterings")
     absences = {name: absent | NOISE if name in clusterings else absent for name in tables}
     read = {
@@ -164,6 +167,12 @@ def fields_of_long(
     voter_codes, voter_labels = name_codes(single_column(voters, "voters"), "voters")
     names = [str(name) for name in voter_labels]
     absent, scales = labels_for_missing(missing), scales_of(scale, names)
+    scored = [v for v, name in enumerate(names) if name in scales and scales[name].is_scores]
+    if scored:
+        labels = np.array(as_array(labels, "labels"), dtype=object)
+    for v in scored:
+        rows = voter_codes == v
+        labels[rows], scales[names[v]] = scales[names[v]].rounded(labels[rows])
     column = single_column(labels, "labels", mixed=scale is not None, missing=absent)
     class_names, codes, n_outside = _ballots(column, voter_codes, names, scales, classes, clean)
     models = Models(_voter(name, scales.get(name), class_names) for name in names)

@@ -140,6 +140,8 @@ def _foreign_error(
     must, more, remedy = f"must hold classes, {listed(names)}", "like", ""
     if scale is not None:
         must, more = f"must hold answers of the scale, {listed(names, 12)}", "off"
+        if scale.is_scores:
+            must = f"must hold scores from {scale.values:g} to {scale.unordered:g}"
         remedy = f", or a scale with {arg('outside', 'missing')} for all such answers"
 
     def tell(row: int, place: str, n: int) -> tuple[str, str]:

@@ -25,13 +25,15 @@ class BaseModel(Frozen):
 
     `labels` are the classes of a classifier, the clusters of a clustering or the answers of a
     grader. `positions` of a grader says where each answer lies between the first class (0) and the
-    last (1), NaN for answers without an order.
+    last (1), NaN for answers without an order. `ends` are the lowest and the highest score of a
+    scale of numbers.
     """
 
     name: str
     kind: Kind
     labels: Array
     positions: Array | None = None
+    ends: Array | None = None
 
     @property
     def is_voter(self) -> bool:

@@ -71,11 +71,11 @@ def named_columns(data: Any, argument: str, prefix: str, first: int = 0) -> dict
         data = {name: frame[name].to_native() for name in frame.columns}
     if isinstance(data, Mapping):
         columns = {
-            str(name): _as_array(values, f"{argument}[{name!r}]", COLUMN)
+            str(name): as_array(values, f"{argument}[{name!r}]", COLUMN)
             for name, values in data.items()
         }
     else:
-        table = _as_array(data, argument, TABLE)
+        table = as_array(data, argument, TABLE)
         if table.ndim != 2:
             raise InputError(
                 argument,
@@ -112,7 +112,7 @@ def require_same_objects(columns: Mapping[str, Array], argument: str) -> None:
             )
 
 
-def _as_array(values: Any, where: str, allowed: str) -> Array:
+def as_array(values: Any, where: str, allowed: str = COLUMN) -> Array:
     """An array-like as an array in which nothing was cast."""
     if isinstance(values, np.ndarray):
         return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
@@ -141,7 +141,7 @@ def _as_array(values: Any, where: str, allowed: str) -> Array:
 
 def single_column(values: Any, argument: str, allowed: str = COLUMN, **how: Any) -> Column:
     """A column that is an argument by itself, with its labels numbered, as in `encode`."""
-    column = _as_array(values, argument, allowed)
+    column = as_array(values, argument, allowed)
     if column.ndim != 1 or not len(column):
         raise InputError(
             argument,

@@ -6,18 +6,19 @@ means which class.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import sparse
 
-from .._checks import InputError, require_choice, unknown_name
+from .._checks import InputError, is_number, require_choice, unknown_name
 from .._text import listed
 from .._typing import Array
 from .derived import merge_equal_rows
-from .labels import Label, kind_of, label_list
+from .labels import kind_of, label_list
 from .models import BaseModel, Models
 from .shares import normalised
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from .votes import Votes
 
 ROUNDING = 1e-9  # by which a position may miss the border of a class
+MOST_STEPS = 10  # to which a voter's scores are rounded
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,9 @@ class Scale:
         `classes` and the highest for the last, "down" the opposite.
     outside : "error" or "missing"
         What to do with an answer that is not on the scale.
+    steps : sequence of numbers
+        `Scale(0.0, 1.0)` takes any score from 0 to 1, and rounds it to the nearest of these steps.
+        Without them each voter has at most ten: scores of its own, close together where many lie.
 
     Examples
     --------
@@ -58,14 +64,21 @@ class Scale:
     array(['fine', 'toxic', 'toxic', 'fine'], dtype=object)
     """
 
-    values: Sequence[Label]
-    unordered: Sequence[Label] = ()
+    values: Any
+    unordered: Any = ()
     direction: Literal["up", "down"] = "up"
     outside: Literal["error", "missing"] = "error"
+    steps: Sequence[float] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         require_choice("direction", self.direction, ("up", "down"))
         require_choice("outside", self.outside, ("error", "missing"))
+        if self.is_scores:
+            object.__setattr__(self, "steps", tuple(np.unique(self.steps).tolist()))
+            if not 0 < self.unordered - self.values < np.inf:
+                must = "must be the lowest score, and below the highest"
+                raise InputError("values", must, came=f"{self.values} and {self.unordered}")
+            return
         for name in ("values", "unordered"):
             labels = getattr(self, name)
             is_empty = isinstance(labels, (list, tuple)) and not labels
@@ -79,25 +92,58 @@ class Scale:
             )
 
     @property
+    def is_scores(self) -> bool:
+        """Whether any number from `values` to `unordered` is an answer."""
+        return is_number(self.values) and is_number(self.unordered)
+
+    @property
     def labels(self) -> Array:
         """All answers, those with an order first."""
-        labels = np.empty(len(self.values) + len(self.unordered), dtype=object)
-        labels[:] = [*self.values, *self.unordered]
+        steps = [f"{step:g}" for step in self.steps]
+        answers = steps if self.is_scores else [*self.values, *self.unordered]
+        labels = np.empty(len(answers), dtype=object)
+        labels[:] = answers
         return labels
 
     def grader(self, name: str) -> BaseModel:
         """A voter who answers on this scale: the answers lie from the first class to the last."""
-        ends = (0.0, 1.0) if self.direction == "up" else (1.0, 0.0)
-        unordered = np.full(len(self.unordered), np.nan)
-        positions = np.concatenate([np.linspace(*ends, len(self.values)), unordered])
-        return BaseModel(name, "grader", self.labels, positions)
+        if self.is_scores:
+            ends = np.array([self.values, self.unordered], dtype=np.float64)
+            positions = (np.array(self.steps) - ends[0]) / (ends[1] - ends[0])
+        else:
+            ends = None
+            unordered = np.full(len(self.unordered), np.nan)
+            positions = np.append(np.linspace(0.0, 1.0, len(self.values)), unordered)
+        positions = positions if self.direction == "up" else 1 - positions
+        return BaseModel(name, "grader", self.labels, positions, ends)
+
+    def rounded(self, values: Array) -> tuple[Array, Scale]:
+        """Scores as the steps of this scale, and the scale with steps by what the scores show."""
+        raw = np.array(values.tolist(), dtype=object)
+        texts = np.array([str(value).strip() for value in raw], dtype=object)
+        scores = np.array([float(text) if NUMBER.fullmatch(text) else np.nan for text in texts])
+        inside = (scores >= self.values) & (scores <= self.unordered)
+        steps = np.array(self.steps)
+        if not self.steps:
+            shown = scores[inside] if inside.any() else [self.values]
+            shown = np.quantile(shown, np.linspace(0, 1, MOST_STEPS), method="nearest")
+            steps = np.unique([float(f"{score:.3g}") for score in shown])
+        scale = replace(self, steps=steps.tolist())
+        answers = np.where(np.isnan(scores), raw, texts)
+        nearest = np.searchsorted((steps[1:] + steps[:-1]) / 2, scores[inside], side="right")
+        answers[inside] = scale.labels[nearest]
+        return answers, scale
 
 
 def voter_scale(model: BaseModel) -> Scale:
     """The scale on which a voter answered."""
     assert model.positions is not None
     ordered = ~np.isnan(model.positions)
-    direction: Literal["up", "down"] = "up" if model.positions[0] == 0 else "down"
+    first, last = model.positions[ordered][[0, -1]]
+    direction: Literal["up", "down"] = "up" if first <= last else "down"
+    if model.ends is not None:
+        low, high = model.ends.tolist()
+        return Scale(low, high, direction, steps=[float(step) for step in model.labels])
     return Scale(model.labels[ordered].tolist(), model.labels[~ordered].tolist(), direction)
 
 
