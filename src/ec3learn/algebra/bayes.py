@@ -61,11 +61,9 @@ class SubtypeModel(ConfusionModel):
         self.subtypes, self.pooled, self.class_votes = subtypes, pooled, class_votes
         self.fixed = np.ones((votes.models.n_groups, votes.n_classes))
         self.classifiers = self._blocks("classifier")
-        if self.classifiers.size:
-            self.fixed[self.classifiers.ravel()] = np.tile(
-                _diagonal(votes.n_classes), (len(self.classifiers), 1)
-            )
-        self.graders = [] if not pooled else self._grader_blocks()
+        for block in self.classifiers:
+            self.fixed[block] = _diagonal(votes.n_classes)
+        self.graders = self._blocks("grader") if pooled else []
 
     def fit(self, start: Array, tol: float, max_iter: int) -> Fit:
         """Alternate the steps from a first answer until it moves by less than `tol` on average.
@@ -73,12 +71,12 @@ class SubtypeModel(ConfusionModel):
         At first the subtypes of an object are divided by how much its votes agree. With subtypes
         and very many distinct rows, voters with many votes are learned from a sample of the rows.
         """
-        n_classes = self.votes.n_classes
+        n_classes = self.n_classes
         labelled = None if self.known is None else self.known >= 0
         sample = sample_of(self.votes, labelled) if self.subtypes > 1 else None
         if sample is not None:
             learned = self._of_sample(*sample).fit(start[sample[1]], tol, max_iter)
-            return replace(learned, proba=self._answers(learned.evidence, learned.prior))
+            return replace(learned, proba=self.e_step_by_row(learned.evidence, learned.prior)[0])
         class_votes = (
             np.ones(n_classes)
             if has_graders(self.votes)
@@ -97,7 +95,7 @@ class SubtypeModel(ConfusionModel):
 
     def variational_step(self, mass: Array, class_votes: Array) -> tuple[Array, Array]:
         """E ln of what each group says about each class and subtype, and E ln of their shares."""
-        n_classes, subtypes = self.votes.n_classes, self.subtypes
+        n_classes, subtypes = self.n_classes, self.subtypes
         counts = self.votes.counts
         sums = scatter_to_votes(self.votes, self.groups, counts[:, None] * mass)
         np.maximum(sums, 0.0, out=sums)
@@ -117,19 +115,12 @@ class SubtypeModel(ConfusionModel):
 
     def _update(self, mass: Array, evidence: Array, prior: Array) -> float:
         """Replace q by the best one, some rows at a time; return by how much z moves on average."""
-        moved, n_classes = 0.0, self.votes.n_classes
+        moved, n_classes = 0.0, self.n_classes
         for rows, joint, *_ in self._posterior(evidence, prior):
             change = (joint - mass[rows].T).reshape(n_classes, self.subtypes, -1).sum(axis=1)
             moved += float(np.abs(change).sum(axis=0) @ self.votes.counts[rows])
             mass[rows] = joint.T
         return moved / self.total / 2
-
-    def _answers(self, evidence: Array, prior: Array) -> Array:
-        """Z."""
-        proba = np.empty((self.groups.n_rows, self.votes.n_classes))
-        for rows, joint, *_ in self._posterior(evidence, prior):
-            proba[rows] = joint.reshape(self.votes.n_classes, self.subtypes, -1).sum(axis=1).T
-        return proba
 
     def _of_sample(self, votes: Votes, rows: Array) -> SubtypeModel:
         """The same model of some rows."""
@@ -146,24 +137,15 @@ class SubtypeModel(ConfusionModel):
 
     # ---- priors ----------------------------------------------------------------------------------
 
-    def _blocks(self, kind: str) -> Array:
-        """The groups of each base model of a kind that takes part, models x its groups."""
-        offsets, votes = self.votes.models.offsets, self.votes
-        own = [
-            m for m, model in enumerate(votes.models) if model.kind == kind and votes.weights[m] > 0
-        ]
-        n_groups = votes.models[own[0]].n_groups if own else 0
-        return offsets[own][:, None] + np.arange(n_groups)
-
-    def _grader_blocks(self) -> list[Array]:
-        """The groups of voters that answer on a scale, one block per scale."""
-        scales: dict[tuple[Any, ...], list[int]] = {}
+    def _blocks(self, kind: str) -> list[Array]:
+        """The groups of voters of a kind, voters x answers, one table per set of answers."""
+        voters: dict[tuple[Any, ...], list[int]] = {}
         for m, model in enumerate(self.votes.models):
-            if model.kind == "grader" and self.votes.weights[m] > 0:
-                scales.setdefault(tuple(model.labels.tolist()), []).append(m)
+            if model.kind == kind and self.votes.weights[m] > 0:
+                voters.setdefault(tuple(model.labels.tolist()), []).append(m)
         return [
-            self.votes.models.offsets[own][:, None] + np.arange(len(labels))
-            for labels, own in scales.items()
+            self.offsets[numbers][:, None] + np.arange(len(labels))
+            for labels, numbers in voters.items()
         ]
 
     def _prior(self, sums: Array) -> Array:
@@ -171,14 +153,12 @@ class SubtypeModel(ConfusionModel):
         if not self.pooled:
             return self.fixed
         prior = self.fixed.copy()
-        if self.classifiers.size:
-            own = _pooled_prior(sums[self.classifiers], self.weight[self.classifiers[:, 0]])
-            own += 1 / sums.shape[1] if self.subtypes > 1 else 0.0
-            prior[self.classifiers.ravel()] = own.reshape(-1, sums.shape[1])
+        for block in self.classifiers:
+            prior[block] = _pooled_prior(sums[block], self.weight[block[:, 0]])
+            prior[block] += 1 / self.n_classes if self.subtypes > 1 else 0.0
         for block in self.graders:
-            together = (
-                np.tensordot(self.weight[block[:, 0]], sums[block], axes=1) + 1 / block.shape[1]
-            )
+            together = np.tensordot(self.weight[block[:, 0]], sums[block], axes=1)
+            together += 1 / block.shape[1]
             prior[block] = (ON + OFF) * together / together.sum(axis=0)
         return prior
 
@@ -250,7 +230,7 @@ class CoinModel(ConfusionModel):
 
     def fit(self, start: Array, tol: float, max_iter: int) -> Fit:
         """Alternate the steps from a first answer until it moves by less than `tol` on average."""
-        n_classes, votes = self.votes.n_classes, self.votes
+        n_classes, votes = self.n_classes, self.votes
         first = np.array([ON, max(n_classes - 1.0, OFF)])
         beta, proba, prior = first, start, np.full(n_classes, -np.log(n_classes))
         voters = np.flatnonzero(

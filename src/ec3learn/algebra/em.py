@@ -93,25 +93,18 @@ class ConfusionModel:
     ) -> None:
         require_small(votes)
         self.votes, self.groups, self.known, self.smoothing = votes, groups, known, smoothing
-        takes_part = (
-            votes.weights > 0 if with_clusterings else (votes.weights > 0) & votes.models.is_voter
-        )
-        self.group_model = (
-            votes.models.group_model
-        )  # also of groups nobody is in, for votes to come
-        self.weight = np.where(takes_part, votes.weights, 0.0)[self.group_model]
-        self.size = np.array([model.n_groups for model in votes.models])[self.group_model]
+        self.n_classes, self.offsets = votes.n_classes, votes.models.offsets
+        # Also of groups nobody is in, for votes to come.
+        self.group_model = votes.models.group_model
+        takes_part = votes.models.is_voter | with_clusterings
+        self.weight = (takes_part * votes.weights)[self.group_model]
+        self.size = np.diff(self.offsets)[self.group_model]
         self.own_class = np.maximum(votes.models.group_class, 0)
-        self.coins = (
-            np.flatnonzero(votes.models.is_classifier[self.group_model])
-            if one_coin
-            else np.empty(0, dtype=np.int64)
-        )
-        self.weight_of_rows = groups.gather(self.weight[groups.order])
+        self.coins = np.flatnonzero(votes.models.is_classifier[self.group_model] & one_coin)
+        self.answered = groups.gather(self.weight[groups.order]) > 0
+        if known is not None:
+            self.answered |= known >= 0
         self.total = max(float(votes.counts.sum()), 1e-300)
-        self.answered = (
-            self.weight_of_rows > 0 if known is None else (self.weight_of_rows > 0) | (known >= 0)
-        )
         self.own_evidence: Array | None = None  # of each row, besides its votes
         if votes.prior is not None and votes.prior.trust is not None:
             self.answered |= votes.prior.given
@@ -133,7 +126,7 @@ class ConfusionModel:
 
     def m_step(self, proba: Array) -> tuple[Array, Array]:
         """The logarithms of the C and the p that fit the truth best."""
-        n_classes, smoothing = self.votes.n_classes, self.smoothing
+        n_classes, smoothing = self.n_classes, self.smoothing
         sums = np.maximum(
             scatter_to_votes(self.votes, self.groups, self.votes.counts[:, None] * proba), 0.0
         )
@@ -152,13 +145,11 @@ class ConfusionModel:
 
     def e_step_by_row(self, evidence: Array, prior: Array) -> tuple[Array, Array]:
         """Q, and the log-likelihood of the votes on each row."""
-        proba, likelihood = (
-            np.empty((self.groups.n_rows, self.votes.n_classes)),
-            np.empty(self.groups.n_rows),
-        )
+        n_rows, n_classes = self.groups.n_rows, self.n_classes
+        proba, likelihood = np.empty((n_rows, n_classes)), np.empty(n_rows)
         for rows, joint, top, total in self._posterior(evidence, prior):
             likelihood[rows] = np.log(total) + top
-            proba[rows] = joint.T
+            proba[rows] = joint.reshape(n_classes, self.subtypes, -1).sum(axis=1).T
         return proba, likelihood
 
     def _posterior(
@@ -169,7 +160,7 @@ class ConfusionModel:
         With it come the two parts of each row's likelihood: the logarithm of its largest term, and
         the sum of all terms over it.
         """
-        n_classes = self.votes.n_classes
+        n_classes = self.n_classes
         table = (self.weight[:, None] * evidence)[self.groups.order]
         for rows, sums in self.groups.gather_parts(table):
             joint = np.ascontiguousarray(sums.T)
@@ -189,16 +180,14 @@ class ConfusionModel:
 
     def _by_model(self, per_group: Array) -> Array:
         """For each group the sum over its model's groups."""
-        some = np.flatnonzero(
-            np.diff(self.votes.models.offsets)
-        )  # a clustering may have no cluster
-        sums = np.zeros((len(self.votes.models), per_group.shape[1]))
-        sums[some] = np.add.reduceat(per_group, self.votes.models.offsets[some], axis=0)
+        filled = np.flatnonzero(np.diff(self.offsets))  # a clustering may have no cluster
+        sums = np.zeros((len(self.offsets) - 1, per_group.shape[1]))
+        sums[filled] = np.add.reduceat(per_group, self.offsets[filled], axis=0)
         return sums[self.group_model]
 
     def _one_coin(self, sums: Array, totals: Array) -> Array:
         """The evidence where each classifier has one number, the probability of being right."""
-        n_classes, smoothing = self.votes.n_classes, self.smoothing
+        n_classes, smoothing = self.n_classes, self.smoothing
         right = sums[np.arange(len(sums)), self.own_class][:, None]
         skill = (self._by_model(right) + smoothing) / (
             totals.sum(axis=1, keepdims=True) + smoothing * min(n_classes, 2)
