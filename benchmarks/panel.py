@@ -42,7 +42,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import ec3learn
 from ec3learn import Scale, Votes
-from ec3learn.algebra.membership import entries
 from ec3learn.methods import panel, regression
 
 FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -366,9 +365,8 @@ def left_out(draws: int = 50) -> pd.DataFrame:
 
 
 def columns_of(votes: Votes) -> np.ndarray:
-    """The votes as columns of numbers: standardised scores, or one column per voter and class."""
-    groups, columns = regression.vote_columns(votes)
-    table = (entries(votes)[:, groups] @ columns).toarray()
+    """The votes as columns of numbers: scores, or one column per voter and class."""
+    table = regression.vote_columns(votes).of_rows(votes, np.arange(votes.n_rows)).toarray()
     return table if votes.index is None else table[votes.index]
 
 

@@ -350,6 +350,12 @@ def test_the_default_learns_from_a_sample_of_very_many_rows(n_clusters, monkeypa
         votes = votes.add(clusterings={"k": cluster})
     sampled = Panel().solve(votes)
     assert_allclose(sampled.extend(votes).proba, sampled.proba, rtol=0, atol=1e-12)
+    shares = 0.7 * np.eye(3)[answers.T] + 0.3 * np.random.default_rng(0).random((8, 1000, 3))
+    soft = Votes.from_probabilities(
+        {f"v{j}": one / one.sum(axis=1, keepdims=True) for j, one in enumerate(shares)}
+    )
+    sure = Panel().solve(soft)
+    assert_allclose(sure.extend(soft).proba, sure.proba, rtol=0, atol=1e-12)
     monkeypatch.setattr("ec3learn.algebra.bayes.SAMPLE", 10**6)
     whole = Panel().solve(votes)
     assert (sampled.labels() == truth).mean() > (whole.labels() == truth).mean() - 0.03

@@ -126,6 +126,12 @@ def doubted_logs(shares: Array) -> Array:
     return np.where(shares.any(axis=-1, keepdims=True), np.log(doubted), 0.0)
 
 
+def centred_logs(sums: Array, n_classes: int) -> Array:
+    """The same for rows of votes, voters x classes side by side, about their mean over classes."""
+    logs = doubted_logs(sums.reshape(len(sums), -1, n_classes))
+    return (logs - logs.mean(axis=2, keepdims=True)).reshape(sums.shape)
+
+
 @dataclass(frozen=True, eq=False)
 class LogPoolRule(SumRule):
     """A pool of logarithms: ln z_k = prior_k + sum_j weight_j ln y_jk.
@@ -186,7 +192,10 @@ def mean_of(tables: Sequence[Array], shares: Array | None) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class RegressionRule(Rule):
-    """Another rule's answer z, corrected: ln P_k = offset_k + slope ln z_k + sum_g table_gk."""
+    """Another rule's answer z, corrected: ln P_k = offset_k + slope ln z_k + sum_g table_gk.
+
+    The table of `soft` groups, those of voters who give probabilities, is for the logarithms.
+    """
 
     base: Rule
     fallback: Array
@@ -194,6 +203,7 @@ class RegressionRule(Rule):
     slope: float
     groups: Array
     table: Array  # one row per group
+    soft: Array
 
     @property
     def asked(self) -> tuple[Rule, ...]:
@@ -211,7 +221,12 @@ class RegressionRule(Rule):
 
     def added(self, groups: Membership) -> Iterator[tuple[slice, Array]]:
         """What the groups of some rows add to each class, some rows at a time."""
-        return groups.gather_parts(spread(groups, self.groups, self.table))
+        n_classes, labels = len(self.fallback), self.table.copy()
+        labels[self.soft], own = 0.0, np.zeros((len(self.groups), len(self.soft)))
+        own[self.soft, np.arange(len(self.soft))] = 1.0
+        for rows, sums in groups.gather_parts(spread(groups, self.groups, np.hstack([labels, own]))):
+            logs = centred_logs(sums[:, n_classes:], n_classes)
+            yield rows, sums[:, :n_classes] + logs @ self.table[self.soft]
 
     def finish(self, before: Array, unanswered: Array, added: Array) -> Array:
         """The class probabilities of some rows from those of the other rule."""

@@ -53,8 +53,8 @@ def with_class_shares(
         offsets += np.log(shares / mean)
         if np.abs(mean - shares).max() < CLOSE:
             break
-    groups, table = np.empty(0, dtype=np.int64), np.empty((0, votes.n_classes))
-    rule = RegressionRule(answer.rule, shares, offsets, 1.0, groups, table)
+    none, table = np.empty(0, dtype=np.int64), np.empty((0, votes.n_classes))
+    rule = RegressionRule(answer.rule, shares, offsets, 1.0, none, table, none)
     return corrected(answer, rule, votes, known)
 
 

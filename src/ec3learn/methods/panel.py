@@ -130,7 +130,10 @@ class Panel(Method):
         sample = self._sample(votes)
         answer = self._without_labels(votes if sample is None else sample)
         if sample is not None and answer.rule is not None:
-            proba, unanswered = answer.rule.answers(membership(votes))
+            groups = membership(votes)
+            if answer.rule.takes_hard_votes:
+                groups = replace(groups, hard=membership(hardened(votes)))
+            proba, unanswered = answer.rule.answers(groups)
             answer = replace(answer, proba=proba, unanswered=unanswered)
         if known is not None:
             answer = taught(answer, votes, known)

@@ -2,15 +2,16 @@
 
     ln P_k = b_k + s ln z_k + sum_g x_g w_gk + const
 
-z is the answer without labels and x the votes. All numbers have normal priors: b near 0, s near 1
-and w near 0. So few labels shift the answer and make it more or less sure, and many labels weigh
-the votes anew, as stacking does. The w are let further from 0 where this clearly predicts labels
-better that were hidden.
+z is the answer without labels and x the votes, probabilities by their logarithms. All numbers have
+normal priors: b near 0, s near 1 and w near 0. So few labels shift the answer and make it more or
+less sure, and many labels weigh the votes anew, as stacking does. The w are let further from 0
+where this clearly predicts labels better that were hidden.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -20,10 +21,10 @@ from scipy.special import log_softmax, softmax
 from .._text import count, percent
 from .._typing import Array
 from ..algebra.membership import entries, membership
-from ..answer.mixtures import RegressionRule
+from ..answer.mixtures import RegressionRule, centred_logs
 from ..answer.notes import Note
 from ..answer.rule import KnownLabels
-from ..votes import Votes, n_alike
+from ..votes import Votes, n_alike, only_rows
 from ..votes.prior import log_shares
 from .base import Answer
 
@@ -45,17 +46,20 @@ def taught(answer: Answer, votes: Votes, known: KnownLabels) -> Answer:
         proba, unanswered = answer.proba.copy(), answer.unanswered.copy()
         known.overwrite(proba, unanswered, slice(None))
         return replace(answer, proba=proba, unanswered=unanswered)
-    groups, columns = vote_columns(votes)
-    lesson = Lesson(logs[rows], entries(votes)[rows][:, groups] @ columns, known.codes[rows])
+    columns = vote_columns(votes)
+    lesson = Lesson(logs[rows], columns.of_rows(votes, rows), known.codes[rows])
     weights = votes.counts[rows]
     number = n_alike(votes)[rows]
-    precision, losses = VOTE_PRECISION, lesson.held_out(weights, number, VOTE_PRECISION)
-    freer = lesson.held_out(weights, number, LOOSE)
-    if weights @ (losses - freer) > CLEARLY:
-        precision, losses = LOOSE, freer
-    offsets, slope, loads = lesson.learn(weights, precision)
+    learned, losses = lesson.cross_validated(weights, number, VOTE_PRECISION)
+    freer, freer_losses = lesson.cross_validated(weights, number, LOOSE)
+    if weights @ (losses - freer_losses) > CLEARLY:
+        learned, losses = freer, freer_losses
+    offsets, slope, loads = lesson.unpacked(learned)
     fallback = softmax(offsets + slope * log_shares(answer.rule.fallback))
-    rule = RegressionRule(answer.rule, fallback, offsets, slope, groups, columns @ loads)
+    table = columns.scale @ loads
+    rule = RegressionRule(
+        answer.rule, fallback, offsets, slope, columns.groups, table, columns.soft
+    )
     earlier = tuple(note for note in answer.notes if note.kind != "calibration")
     notes = (*earlier, *lesson.notes(weights, losses))
     return replace(corrected(answer, rule, votes, known), notes=notes)
@@ -73,28 +77,49 @@ def corrected(
     return replace(answer, proba=proba, unanswered=unanswered, rule=rule)
 
 
-def vote_columns(votes: Votes) -> tuple[Array, sparse.csr_array]:
-    """The groups of voters, and how they make the columns of the regression, groups x columns.
+class VoteColumns(NamedTuple):
+    """How the groups of voters make the columns of the regression."""
 
-    A label is a column of zeros and ones; probabilities and scores are columns that vary by 1.
-    """
+    groups: Array
+    soft: Array  # which of the groups are classes of voters who give probabilities
+    scale: sparse.csr_array  # groups x columns
+
+    def of_rows(self, votes: Votes, rows: Array) -> sparse.csr_array:
+        """The columns of some rows: logarithms of probabilities, and other votes by the scale."""
+        voted = entries(only_rows(votes, rows))[:, self.groups]
+        logs = centred_logs(voted[:, self.soft].toarray(), votes.n_classes)
+        place = (np.arange(len(self.soft)), self.soft)
+        to_columns = sparse.csr_array((np.ones(len(self.soft)), place), shape=logs.shape[1:] + self.groups.shape)
+        linear = np.ones(len(self.groups))
+        linear[self.soft] = 0
+        return sparse.csr_array((voted * linear) @ self.scale + sparse.csr_array(logs) @ to_columns)
+
+
+def vote_columns(votes: Votes) -> VoteColumns:
+    """The columns: zeros and ones of labels, probabilities, and scores that vary by 1."""
     groups = np.flatnonzero((votes.models.is_voter & (votes.weights > 0))[votes.models.group_model])
-    matrix, column, value = entries(votes)[:, groups], np.arange(len(groups)), np.ones(len(groups))
+    column, value = np.arange(len(groups)), np.ones(len(groups))
+    tables = votes.stores.soft_tables
+    graded = any(votes.models[m].positions is not None for m in tables)
+    others = votes if graded else replace(votes, stores=replace(votes.stores, soft=None))
+    matrix = entries(others)[:, groups]
     mass, squares = votes.counts @ matrix, votes.counts @ matrix.power(2)
     owner = votes.models.group_model[groups]
+    soft = np.flatnonzero(np.isin(owner, list(tables)) & votes.models.is_classifier[owner])
     for m in np.unique(owner):
         own, positions = np.flatnonzero(owner == m), votes.models[m].positions
         total = max(float(mass[own].sum()), 1e-300)
-        if positions is None and squares[own].sum() < mass[own].sum():
-            spread = np.mean(squares[own] / total - (mass[own] / total) ** 2)
-            value[own] = 1 / np.sqrt(max(float(spread), TINY))
-        elif positions is not None:
+        if positions is not None:
             place = np.nan_to_num(positions, nan=np.nanmean(positions))
             place = place - mass[own] @ place / total
             column[own] = own[0]
             value[own] = place / np.sqrt(max(float(mass[own] @ place**2) / total, TINY))
-    return groups, sparse.csr_array(
-        (value, (np.arange(len(groups)), column)), shape=(len(groups),) * 2
+        elif m not in tables and squares[own].sum() < mass[own].sum():
+            spread = np.mean(squares[own] / total - (mass[own] / total) ** 2)
+            value[own] = 1 / np.sqrt(max(float(spread), TINY))
+    shape = (len(groups),) * 2
+    return VoteColumns(
+        groups, soft, sparse.csr_array((value, (np.arange(len(groups)), column)), shape=shape)
     )
 
 
@@ -105,18 +130,21 @@ class Lesson:
         self.logs, self.codes = logs, codes
         self.used = np.unique(votes.indices)  # most voters of a crowd have no labelled object
         self.votes, self.n_columns = sparse.csr_array(votes[:, self.used]), votes.shape[1]
+        if 2 * self.votes.nnz > np.prod(self.votes.shape):
+            self.votes = self.votes.toarray()
         self.truth = np.eye(logs.shape[1])[codes]
 
-    def learn(self, weights: Array, vote_precision: float) -> tuple[Array, float, Array]:
-        """b, s and w, columns x classes, where each row counts as often as its weight says."""
-        n_classes, n_used = self.logs.shape[1], len(self.used)
-        centre = np.r_[np.zeros(n_classes), 1.0, np.zeros(n_used * n_classes)]
-        sizes = (n_classes, 1, n_used * n_classes)
-        precision = np.repeat([OFFSET_PRECISION, SLOPE_PRECISION, vote_precision], sizes)
-        by_column = self.votes.T.tocsr()
+    def learn(self, weights: Array, vote_precision: float, start: Array | None = None) -> Array:
+        """B, s and w in one row, where each row of the votes counts as often as its weight says."""
+        n_classes, n_loads = self.logs.shape[1], len(self.used) * self.logs.shape[1]
+        centre = np.r_[np.zeros(n_classes), 1.0, np.zeros(n_loads)]
+        precision = np.repeat(
+            [OFFSET_PRECISION, SLOPE_PRECISION, vote_precision], (n_classes, 1, n_loads)
+        )
+        by_column = sparse.csr_array(self.votes.T) if sparse.issparse(self.votes) else self.votes.T
 
         def cost(numbers: Array) -> tuple[float, Array]:
-            fit = self._log_proba(*_unpacked(numbers, n_classes))
+            fit = self._log_proba(numbers)
             residual = weights[:, None] * (np.exp(fit) - self.truth)
             pull = precision * (numbers - centre)
             gradient = [
@@ -127,14 +155,14 @@ class Lesson:
             lost = -weights @ fit[np.arange(len(fit)), self.codes]
             return float(lost + pull @ (numbers - centre) / 2), np.concatenate(gradient) + pull
 
-        found = minimize(cost, centre, jac=True, method="L-BFGS-B", options={"gtol": 1e-6}).x
-        offsets, slope, own = _unpacked(found, n_classes)
-        loads = np.zeros((self.n_columns, n_classes))
-        loads[self.used] = own
-        return offsets, slope, loads
+        start = centre if start is None else start
+        return minimize(cost, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-6, "maxcor": 30}).x
 
-    def held_out(self, weights: Array, n_alike: Array, vote_precision: float) -> Array:
-        """The mean log loss of the objects of each row, by what the labels of other folds teach."""
+    def cross_validated(
+        self, weights: Array, n_alike: Array, vote_precision: float
+    ) -> tuple[Array, Array]:
+        """What is learned, and the mean log loss of each row's objects by labels of other folds."""
+        learned = self.learn(weights, vote_precision)
         number, rows = n_alike.round().astype(np.int64), np.arange(len(self.codes))
         first, loss = np.cumsum(number) - number, np.zeros(len(rows))
         for fold in range(FOLDS):
@@ -142,10 +170,9 @@ class Lesson:
             # the fold.
             hidden = number // FOLDS + ((fold - first) % FOLDS < number % FOLDS)
             share = hidden / np.maximum(number, 1)
-            offsets, slope, loads = self.learn(weights * (1 - share), vote_precision)
-            fit = self._log_proba(offsets, slope, loads[self.used])
+            fit = self._log_proba(self.learn(weights * (1 - share), vote_precision, learned))
             loss -= share * fit[rows, self.codes]
-        return loss
+        return learned, loss
 
     def notes(self, weights: Array, after: Array) -> list[Note]:
         """What the labels say of the answer: how much they improve it, if they contradict it."""
@@ -168,13 +195,14 @@ class Lesson:
             found.append(Note("contradiction", text))
         return found
 
-    def _log_proba(self, offsets: Array, slope: float, loads: Array) -> Array:
-        return log_softmax(offsets + slope * self.logs + self.votes @ loads, axis=1)
+    def unpacked(self, numbers: Array) -> tuple[Array, float, Array]:
+        """B, s and w, columns x classes."""
+        n_classes = self.logs.shape[1]
+        loads = np.zeros((self.n_columns, n_classes))
+        loads[self.used] = numbers[n_classes + 1 :].reshape(-1, n_classes)
+        return numbers[:n_classes], float(numbers[n_classes]), loads
 
-
-def _unpacked(numbers: Array, n_classes: int) -> tuple[Array, float, Array]:
-    return (
-        numbers[:n_classes],
-        float(numbers[n_classes]),
-        numbers[n_classes + 1 :].reshape(-1, n_classes),
-    )
+    def _log_proba(self, numbers: Array) -> Array:
+        n_classes = self.logs.shape[1]
+        added = self.votes @ numbers[n_classes + 1 :].reshape(-1, n_classes)
+        return log_softmax(numbers[:n_classes] + numbers[n_classes] * self.logs + added, axis=1)
