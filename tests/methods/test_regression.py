@@ -42,6 +42,4 @@ def test_the_answer_to_probabilities_is_extended_and_stored_as_it_is(method, tmp
     consensus = method.solve(votes, dict(enumerate(truth[:60].tolist())))
     consensus.save(tmp_path / "c.ec3")
     for again in (consensus, Consensus.load(tmp_path / "c.ec3")):
-        assert_allclose(
-            again.extend(votes).proba[60:], consensus.proba[60:], rtol=0, atol=1e-12
-        )
+        assert_allclose(again.extend(votes).proba[60:], consensus.proba[60:], rtol=0, atol=1e-12)

@@ -224,7 +224,9 @@ class RegressionRule(Rule):
         n_classes, labels = len(self.fallback), self.table.copy()
         labels[self.soft], own = 0.0, np.zeros((len(self.groups), len(self.soft)))
         own[self.soft, np.arange(len(self.soft))] = 1.0
-        for rows, sums in groups.gather_parts(spread(groups, self.groups, np.hstack([labels, own]))):
+        for rows, sums in groups.gather_parts(
+            spread(groups, self.groups, np.hstack([labels, own]))
+        ):
             logs = centred_logs(sums[:, n_classes:], n_classes)
             yield rows, sums[:, :n_classes] + logs @ self.table[self.soft]
 

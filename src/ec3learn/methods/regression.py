@@ -89,7 +89,9 @@ class VoteColumns(NamedTuple):
         voted = entries(only_rows(votes, rows))[:, self.groups]
         logs = centred_logs(voted[:, self.soft].toarray(), votes.n_classes)
         place = (np.arange(len(self.soft)), self.soft)
-        to_columns = sparse.csr_array((np.ones(len(self.soft)), place), shape=logs.shape[1:] + self.groups.shape)
+        to_columns = sparse.csr_array(
+            (np.ones(len(self.soft)), place), shape=logs.shape[1:] + self.groups.shape
+        )
         linear = np.ones(len(self.groups))
         linear[self.soft] = 0
         return sparse.csr_array((voted * linear) @ self.scale + sparse.csr_array(logs) @ to_columns)
@@ -156,7 +158,9 @@ class Lesson:
             return float(lost + pull @ (numbers - centre) / 2), np.concatenate(gradient) + pull
 
         start = centre if start is None else start
-        return minimize(cost, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-6, "maxcor": 30}).x
+        return minimize(
+            cost, start, jac=True, method="L-BFGS-B", options={"gtol": 1e-6, "maxcor": 30}
+        ).x
 
     def cross_validated(
         self, weights: Array, n_alike: Array, vote_precision: float
