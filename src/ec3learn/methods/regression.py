@@ -101,9 +101,9 @@ def vote_columns(votes: Votes) -> VoteColumns:
     """The columns: zeros and ones of labels, probabilities, and scores that vary by 1."""
     groups = np.flatnonzero((votes.models.is_voter & (votes.weights > 0))[votes.models.group_model])
     column, value = np.arange(len(groups)), np.ones(len(groups))
-    tables = votes.stores.soft_tables
+    tables = votes.stores.soft
     graded = any(votes.models[m].positions is not None for m in tables)
-    others = votes if graded else replace(votes, stores=replace(votes.stores, soft=None))
+    others = votes if graded else replace(votes, stores=replace(votes.stores, soft={}))
     matrix = entries(others)[:, groups]
     mass, squares = votes.counts @ matrix, votes.counts @ matrix.power(2)
     owner = votes.models.group_model[groups]
