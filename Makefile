@@ -50,8 +50,7 @@ docs: $(DOCS)
 bench: $(BENCH)
 	$(PY) benchmarks/consensus.py
 	$(PY) benchmarks/agreement.py
-	$(PY) benchmarks/accuracy.py
-	$(PY) benchmarks/crowds.py
+	$(PY) benchmarks/panel.py
 	$(PY) benchmarks/asking.py
 	$(PY) benchmarks/features_and_votes.py --data digits --crowds biased
 	$(PY) benchmarks/methods.py

@@ -1,10 +1,12 @@
 """How right and how sure is the default, and what does each of its constants buy?
 
-    python benchmarks/panel.py [--groups crowds juries ...] [--without] [--labels] [--left-out]
+    python benchmarks/panel.py [--groups crowds juries ...] [--methods auto ebcc ...]
+    python benchmarks/panel.py [--groups ...] --without | --labels | --left-out
 
-Prints the mean accuracy, log loss and calibration error of the default on sets of votes of several
-kinds: public crowds, small juries drawn from them, language models as judges at base rates from 5
-to 95 %, labels and probabilities of classifiers, and simulated crowds.
+Prints the mean accuracy, log loss and calibration error of the default, and of other methods, on
+sets of votes of several kinds: public crowds, small juries drawn from them, language models as
+judges at base rates from 5 to 95 %, labels and probabilities of classifiers, and simulated crowds.
+Differences have standard errors over sources.
 
 `--without` switches off one constant of the default after the other and prints what that costs,
 with standard errors over sources. `--labels` gives known labels to judges and models and compares
@@ -29,6 +31,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+from simulated import KINDS, mixed
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -243,33 +246,16 @@ def models_probabilities() -> Iterator[Case]:
 
 
 def simulations(n_sets: int = 40) -> Iterator[Case]:
-    """Simulated crowds: skills, biases, hard objects that mislead many, rare classes, long tails of voters."""
+    """Simulated crowds, each of a size and structure of its own."""
     for seed in range(n_sets):
-        rng = np.random.default_rng(seed)
-        n, n_voters, n_classes = (
-            int(rng.integers(50, 1500)),
-            int(rng.integers(3, 60)),
-            int(rng.choice([2, 2, 3, 5])),
-        )
-        truth = rng.choice(n_classes, n, p=rng.dirichlet(np.full(n_classes, 3.0)))
-        skill, bias = rng.beta(6, 3, n_voters), rng.dirichlet(np.ones(n_classes), n_voters)
-        lure, share = (truth + rng.integers(1, n_classes, n)) % n_classes, rng.uniform(0, 0.4)
-        hard = rng.random(n) < share
-        cast = rng.random((n, n_voters)) < min(1.0, rng.uniform(2, 8) / n_voters) ** rng.choice(
-            [0.3, 1.0]
-        )
-        right = rng.random((n, n_voters)) < np.where(hard[:, None], 0.5 * skill, skill)
-        slip = np.array([rng.choice(n_classes, n, p=one) for one in bias]).T
-        wrong = np.where(hard[:, None] & (rng.random((n, n_voters)) < 0.6), lure[:, None], slip)
-        labels = np.where(cast, np.where(right, truth[:, None], wrong), -1)
-        known = {
-            f"{v}": [None if code < 0 else int(code) for code in labels[:, v]]
-            for v in range(n_voters)
-            if cast[:, v].any()
-        }
-        yield Case(
-            "simulations", f"{seed}", Votes.from_labels(known, classes=range(n_classes)), truth
-        )
+        yield Case("simulations", f"{seed}", *mixed(np.random.default_rng(seed)))
+
+
+def kinds(draws: int = 6) -> Iterator[Case]:
+    """Simulated crowds of one structure each, which had no part in choosing anything."""
+    for kind, make in KINDS.items():
+        for seed in range(draws):
+            yield Case("kinds", kind, *make(np.random.default_rng(seed)))
 
 
 GROUPS: dict[str, Callable[[], Iterator[Case]]] = {
@@ -280,6 +266,7 @@ GROUPS: dict[str, Callable[[], Iterator[Case]]] = {
     "labels": models_labels,
     "probabilities": models_probabilities,
     "simulations": simulations,
+    "kinds": kinds,
 }
 
 
@@ -438,6 +425,18 @@ def labels(draws: int) -> None:
         show("without", pd.DataFrame(rows).set_index("without"))
 
 
+def beside(group: str, methods: list[str]) -> None:
+    """Print how right and how sure methods are, and how far the others are from the first."""
+    found = {method: measured(GROUPS[group](), method) for method in methods}
+    table = pd.concat(found, axis=1).swaplevel(axis=1)[list(SHOWN)]
+    table.loc["mean"] = table.mean()
+    show(group, table if group in ("crowds", "scores", "verdicts", "kinds") else table.tail(1))
+    first, *others = methods
+    rows = {method: difference(found[method], found[first]) for method in others}
+    if rows:
+        show(f"{group}: beside {first}", pd.DataFrame(rows).T)
+
+
 def show(title: str, table: pd.DataFrame) -> None:
     print(title, table.round(3).to_string(), sep="\n", end="\n\n", flush=True)
 
@@ -445,7 +444,9 @@ def show(title: str, table: pd.DataFrame) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--groups", nargs="+", choices=GROUPS, default=list(GROUPS))
-    parser.add_argument("--method", default="auto", help="another method than the default")
+    parser.add_argument(
+        "--methods", nargs="+", default=["auto"], help="the others beside the first"
+    )
     parser.add_argument("--draws", type=int, default=2, help="of judges, with --labels")
     for flag in ("--without", "--labels", "--left-out"):
         parser.add_argument(flag, action="store_true")
@@ -460,9 +461,7 @@ def main() -> int:
         show("What is lost without", ablation(asked.groups).set_index(["without", "group"]))
     if not (asked.labels or asked.left_out or asked.without):
         for group in asked.groups:
-            found = measured(GROUPS[group](), asked.method)
-            found.loc["mean"] = found.mean()
-            show(group, found if group in ("crowds", "scores", "verdicts") else found.tail(1))
+            beside(group, asked.methods)
     return 0
 
 
