@@ -12,7 +12,7 @@ from .dawid_skene import EBCC, DawidSkene
 from .ec3.ec3 import EC3
 from .ec3.tuning import tune_weights
 from .panel import Panel
-from .stacking import StackedVote
+from .regression import StackedVote
 from .upe import UPE
 from .voting import MajorityVote, SoftVote, WeightedVote
 from .weights import ReliabilityWarning

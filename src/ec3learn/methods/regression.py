@@ -10,7 +10,7 @@ where this clearly predicts labels better that were hidden.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..answer.notes import Note
 from ..answer.rule import KnownLabels
 from ..votes import Votes, n_alike, only_rows
 from ..votes.prior import log_shares
-from .base import Answer
+from .base import Answer, Method, method_of
 
 # What is thought before a label is seen: b is N(0, 1), s is N(1, 1/3), w is N(0, 1/30).
 OFFSET_PRECISION, SLOPE_PRECISION, VOTE_PRECISION = 1.0, 3.0, 30.0
@@ -34,6 +34,48 @@ LOOSE = 3.0  # the precision of w where the votes have much to add, as models of
 TINY = 1e-6  # variance of a voter who always says the same
 FOLDS = 5  # in which labels are hidden to judge what they teach
 CLEARLY = 5.0  # nats by which hidden labels are predicted better in all
+
+
+@dataclass(eq=False, repr=False)
+class StackedVote(Method):
+    """Learn from known labels what an answer made without them and each vote say about the classes.
+
+    Without known labels it is that answer. The default does the same with an answer of its own.
+
+    Parameters
+    ----------
+    base : str or method
+        Who answers without labels.
+
+    Examples
+    --------
+    >>> from ec3learn import StackedVote, Votes
+    >>> votes = Votes.from_labels({"good": [0, 1, 0, 1] * 5, "liar": [1, 0, 1, 0] * 5})
+    >>> StackedVote().solve(votes, known={i: i % 2 for i in range(16)}).labels()[-4:]
+    array([0, 1, 0, 1])
+    """
+
+    title = "Stacked vote"
+    corrects = True
+
+    base: str | Method = "soft-vote"
+
+    @property
+    def reads_grades(self) -> bool:  # type: ignore[override]
+        """Whether the method that answers without labels reads answers on a scale."""
+        return method_of(self.base, "base").reads_grades
+
+    @property
+    def admits_prior(self) -> bool:  # type: ignore[override]
+        """Whether that method does."""
+        return method_of(self.base, "base").admits_prior
+
+    def _check(self) -> None:
+        method_of(self.base, "base")._check()
+
+    def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        answer = method_of(self.base, "base").answer(votes, None)
+        return answer if known is None else taught(answer, votes, known)
 
 
 def taught(answer: Answer, votes: Votes, known: KnownLabels) -> Answer:
