@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 
 from . import rows
+from .exhibits import long, markdown
+from .protocol import Protocol
+from .published import METHODS
 from .registry import DATASETS
-from .tables import EXHIBITS
 
 
 def main(words=None):
@@ -16,52 +18,52 @@ def main(words=None):
     for name, (action, about) in COMMANDS.items():
         command = commands.add_parser(name, help=about, description=about)
         command.set_defaults(action=action)
-        command.add_argument("names", nargs="*", metavar="NAME", help="by default all")
-        command.add_argument("--rows", type=Path, default=rows.RESULTS, help="folder of rows")
-        command.add_argument("--out", type=Path, help="file or folder to write to")
-        command.add_argument("--data", type=Path, help="folder of data sets as Parquet files")
-        command.add_argument("--datasets", nargs="*", default=[], choices=[*DATASETS, []])
-        command.add_argument("--repeats", type=int, default=20, help="number of random splits")
-        command.add_argument("--jobs", type=int, default=1, help="number of processes")
+        folder = rows.OWN if name == "compare" else rows.RESULTS
+        command.add_argument("--rows", type=Path, default=folder, help="folder of rows to read")
+        for word, options in OPTIONS.items():
+            command.add_argument(word, **options)
     chosen = parser.parse_args(words)
     try:
         chosen.action(chosen)
-    except (ModuleNotFoundError, ValueError) as error:
+    except (ModuleNotFoundError, OSError, ValueError) as error:
         parser.error(f"{error}")
 
 
 def run(chosen):
-    """Run experiments and write their rows."""
+    """Run experiments and write their rows into a folder of their own."""
     from .experiments import EXPERIMENTS
+    from .training import CLASSIFIERS, CLUSTERINGS
 
-    names = known(chosen.names, EXPERIMENTS)
-    jobs, repeats = chosen.jobs, chosen.repeats
-    n = rows.run(names, chosen.datasets, repeats, jobs, chosen.rows, chosen.data)
-    print(f"{n} units run; all rows are in {chosen.rows}.")
-
-
-def tables(chosen):
-    """Print tables."""
-    from .tables import exhibits
-
-    for exhibit in exhibits(rows.read(chosen.rows), known(chosen.names, EXHIBITS)):
-        print(f"## {exhibit.title}\n\n{exhibit.markdown()}\n")
+    names, out = known(chosen.names, EXPERIMENTS), chosen.out or rows.OWN
+    known(chosen.without, [*CLASSIFIERS, *CLUSTERINGS, "BAG", "BOO", "RF", "XGB"])
+    protocol = Protocol(without=tuple(chosen.without))
+    n = rows.run(names, chosen.datasets, chosen.repeats, chosen.jobs, out, chosen.data, protocol)
+    print(
+        f"{n} units run; all rows are in {out}. Beside the committed rows: python -m paper compare"
+    )
 
 
-def figures(chosen):
-    """Draw figures."""
-    from .figures import FIGURES, draw
-
-    out, names = chosen.out or Path("figures"), known(chosen.names, FIGURES)
-    for name in draw(rows.read(chosen.rows), out, names):
-        print(f"Written: {out / name}.png")
+def compare(chosen):
+    """Print the scores of a folder of rows beside the committed ones."""
+    scores = rows.compare(rows.read(chosen.rows), rows.read())
+    print(markdown(scores.set_index("dataset"), 4))
 
 
 def page(chosen):
-    """Write the page with all tables and figures."""
+    """Write the page, its tables and its figures."""
     from .page import write
+    from .tables import exhibits
 
-    write(rows.read(chosen.rows), chosen.out or Path("docs/paper.md"))
+    found = rows.read(chosen.rows)
+    missing = [name for name in METHODS if name not in set(found["method"])]
+    if missing:
+        raise ValueError(
+            f"The page compares all methods; {chosen.rows} has no rows of {', '.join(missing)}. "
+            "Compare what is there: python -m paper compare."
+        )
+    folder = "paper/results" if chosen.rows == rows.RESULTS else chosen.rows
+    write(found, chosen.out or Path("docs/paper.md"), folder)
+    long(exhibits(found)).to_csv(chosen.rows / "tables.csv", index=False, float_format="%.4g")
 
 
 def known(names, allowed):
@@ -73,12 +75,18 @@ def known(names, allowed):
 
 COMMANDS = {
     "run": (run, "Run experiments and write their rows; what is there already is not run again."),
-    "tables": (tables, "Print the tables."),
-    "figures": (figures, "Draw the figures as PNG files."),
-    "page": (
-        page,
-        "Write the page, its tables and its figures.",
-    ),
+    "compare": (compare, "Print your scores beside the committed ones."),
+    "page": (page, "Write the page, its tables and its figures."),
+}
+
+OPTIONS = {
+    "names": {"nargs": "*", "metavar": "NAME", "help": "experiments, by default all"},
+    "--out": {"type": Path, "help": "file or folder to write to"},
+    "--data": {"type": Path, "help": "folder of data sets as Parquet files"},
+    "--datasets": {"nargs": "*", "default": [], "choices": [*DATASETS, []]},
+    "--without": {"nargs": "*", "default": [], "help": "base models to leave out"},
+    "--repeats": {"type": int, "default": 20, "help": "number of random splits"},
+    "--jobs": {"type": int, "default": 1, "help": "number of processes"},
 }
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,13 +19,7 @@ Frame = Any  # pandas.DataFrame
 NOISE = 0.002  # smaller mean differences in AUC are not mentioned
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A table and its caption."""
-
-    caption: str
-    frame: Frame
-    decimals: int = 3
+Block = namedtuple("Block", "caption frame decimals", defaults=(3,))  # a table of the page
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +28,8 @@ class Exhibit:
 
     name: str
     title: str
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)  # on the page
+    detail: dict[str, Frame] = field(default_factory=dict)  # in the file of all tables
 
     def markdown(self) -> str:
         """The tables as Markdown."""
@@ -100,15 +96,35 @@ def printed(table: str) -> Frame:
     return published.printed(table).rename(index=published.DATASETS, columns=published.DATASETS)
 
 
+def printed_here(table: str, rows: Frame) -> Frame:
+    """A printed table by our data sets, those that have rows."""
+    frame = printed(table)
+    frame = frame if "iris" in frame.index else frame.T
+    return frame.loc[[name for name in comparable(frame.index) if name in set(rows["dataset"])]]
+
+
 def rank_correlation(a: Any, b: Any) -> float:
     """Return Spearman's correlation, 0 if one of them is constant."""
     return float(spearmanr(a, b).statistic) if np.ptp(a) > 0 and np.ptp(b) > 0 else 0.0
 
 
-def difference(ours: Frame, theirs: Frame) -> Frame:
-    """Ours minus the paper's, on the data sets that may be compared."""
+def beside(ours: Frame, theirs: Frame) -> Frame:
+    """Means over the data sets that both tables have, ours and the paper's, one row per column."""
     both = comparable(ours.index)
-    return ours.loc[both] - theirs.loc[both, ours.columns]
+    columns = [name for name in theirs if name in ours]
+    return pd.DataFrame(
+        {"ours": ours.loc[both, columns].mean(), "paper": theirs.loc[both, columns].mean()}
+    )
+
+
+def long(exhibits: Iterable[Exhibit]) -> Frame:
+    """The details of exhibits as one table with a line per number."""
+    tables = {
+        (exhibit.name, what): frame.rename_axis("row").rename_axis("column", axis=1).stack()
+        for exhibit in exhibits
+        for what, frame in exhibit.detail.items()
+    }
+    return pd.concat(tables, names=["table", "what"]).rename("value").reset_index()
 
 
 def comparable(names: Iterable[str]) -> list[str]:
@@ -121,11 +137,9 @@ def markdown(frame: Frame, decimals: int = 3) -> str:
     table = frame.reset_index()
 
     def cell(value: Any) -> str:
-        if pd.isna(value):
-            return ""
-        if isinstance(value, float):
-            return f"{value:.{decimals}f}"
-        return f"{value:,}" if isinstance(value, (int, np.integer)) else str(value)
+        shape = "," if isinstance(value, (int, np.integer)) else ""
+        word = f"{value:.{decimals}f}" if isinstance(value, float) else f"{value:{shape}}"
+        return "" if pd.isna(value) else word
 
     lines = [[str(name) for name in table.columns], ["---"] * table.shape[1]]
     lines += [[cell(value) for value in row] for row in table.itertuples(index=False)]

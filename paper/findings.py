@@ -8,24 +8,34 @@ from __future__ import annotations
 from collections import Counter
 
 from . import published
-from .claims import FAILS, HOLDS, SMALLER, UNCLEAR, Claim, judge, mean_ranks, overall, with_interval
-from .exhibits import Frame, cells, has, kept, printed
+from .claims import (
+    HOLDS,
+    OPEN,
+    REVERSED,
+    SMALLER,
+    UNTESTABLE,
+    Claim,
+    best_on_average,
+    by_unit,
+    judge,
+    mean_ranks,
+    overall,
+    with_interval,
+)
+from .exhibits import Frame, cells, comparable, has, kept, printed, printed_here
 from .protocol import Protocol
 from .published import BASELINES, impossible_pairs
-from .tables.accuracy import EVERY, scored, scored_cells
+from .tables.accuracy import scored, scored_cells
 from .tables.metric import by_scoring, distances, new_splits
-from .tables.studies import loop_seconds, lost_terms
+from .tables.studies import PUBLISHED, loop_seconds, lost_terms
 
 WORDS = {
     HOLDS: "hold",
     SMALLER: "hold, but are smaller than printed",
-    FAILS: "fail",
-    UNCLEAR: "are inconclusive",
+    REVERSED: "are reversed",
+    OPEN: "are not shown",
+    UNTESTABLE: "cannot be tested, since they are about UPE",
 }
-SOUND = (
-    "**The theory is sound.** The problem is convex, its optimum is a distribution for every object, and the loop "
-    "never climbs; each is shown by a test. Two formulas are misprinted, which changes no result."
-)
 
 
 def summary(rows: Frame, claims: list[Claim]) -> list[str]:
@@ -39,39 +49,37 @@ def summary(rows: Frame, claims: list[Claim]) -> list[str]:
         _runtime: "like_for_like",
     }
     made = [make(rows) for make, needed in makers.items() if has(rows, needed)]
-    return [_tally(claims), *made, SOUND, _impossible()]
+    sound = (
+        "**The theory is sound.** The problem is convex, its optimum is a distribution for every object, and the loop "
+        f"never climbs; each is shown by a test. The {len(MISPRINTS)} misprints that we found change no result."
+    )
+    return [_tally(claims), *made, sound, _impossible()]
 
 
 def _tally(claims: list[Claim]) -> str:
-    counts = {
-        head: Counter(claim.judge().verdict for claim in claims if claim.headline is head)
-        for head in (True, False)
-    }
-    words = {
-        head: ", ".join(
-            f"{found[verdict]} {word}" for verdict, word in WORDS.items() if found[verdict]
-        )
-        for head, found in counts.items()
-    }
-    return (
-        f"**The claims.** Of {sum(counts[True].values())} headline claims: {words[True]}. Of {sum(counts[False].values())} "
-        f"side claims: {words[False]}. The rule is stated before the tables."
-    )
+    parts = []
+    for head, word in ((True, "headline"), (False, "side")):
+        found = Counter(claim.judge().verdict for claim in claims if claim.headline is head)
+        counts = [f"{found[verdict]} {said}" for verdict, said in WORDS.items() if found[verdict]]
+        parts.append(f"Of {found.total()} {word} claims {', '.join(counts)}.")
+    return f"**The claims.** {' '.join(parts)} The rule is stated before the tables."
 
 
 def _best(rows: Frame) -> str:
     auc = scored_cells(rows, "auc")
-    found = judge(auc["iEC3"] - auc[BASELINES].max(axis=1), every=True)
-    order = mean_ranks(scored(rows, "accuracy", "auc", EVERY))
+    best = best_on_average(auc[BASELINES])
+    found = judge(auc["iEC3"] - best, every=True)
+    order = mean_ranks(scored(rows, "auc"))
     gain = auc["iEC3"] - auc["majority vote"]
     combines = "a good way" if overall(gain) > 0 else "no better way than a vote"
-    best = {HOLDS: "and the best classifier", FAILS: "not the best classifier"}.get(
+    leads = {HOLDS: "and the best classifier", REVERSED: "not the best classifier"}.get(
         found.verdict, "perhaps the best classifier"
     )
     return (
-        f"**iEC3 is {combines} to combine labels, {best}.** It is ahead of all 14 baselines on {found.supporting} of "
-        f"{found.total} data sets; it is {found.mean:+.3f} AUC [{found.low:+.3f}, {found.high:+.3f}] from the best of them. It "
-        f"adds {with_interval(gain)} to the majority vote of the same labels. First in mean rank: "
+        f"**iEC3 is {combines} to combine labels, {leads}.** It is ahead of all 14 baselines on {found.supporting} of "
+        f"{found.total} data sets. From the best of them on each data set it is {with_interval(auc['iEC3'] - best)} AUC, "
+        f"and from the best on each split {with_interval(auc['iEC3'] - auc[BASELINES].max(axis=1))}. It adds "
+        f"{with_interval(gain)} to the majority vote of the same labels. First in mean rank: "
         f"{', '.join(order.index[:3])}; iEC3 is number {list(order.index).index('iEC3') + 1} of {len(order)}."
     )
 
@@ -100,23 +108,26 @@ def _metric(rows: Frame) -> str:
 
 
 def _clusterings(rows: Frame) -> str:
-    ours = overall(cells(rows, "clustering_nmi", "nmi")[published.CLUSTERINGS]).mean()
-    theirs = printed("clustering_nmi").drop(index="Average").to_numpy().mean()
+    nmi = by_unit(cells(rows, "clustering_nmi", "nmi")[published.CLUSTERINGS])
+    ours = nmi.loc[comparable(nmi.index)].to_numpy().mean()
+    theirs = printed_here("clustering_nmi", rows).to_numpy().mean()
     return (
         f"**Clusterings match the classes {'less' if ours < theirs else 'more'} here.** Their mean NMI is {ours:.2f}, "
-        f"printed {theirs:.2f}."
+        f"printed {theirs:.2f} for the same data sets."
     )
 
 
 def _terms(rows: Frame) -> str:
-    soft, hard = (-lost_terms(rows, name).mean() for name in ("auc", "auc_hard"))
-    theirs = -printed("drop_term_auc_percent").mean()
+    losses = [-100 * by_unit(lost_terms(rows, name)) for name in ("auc", "auc_hard", "f")]
+    soft, hard, f = (own.loc[comparable(own.index)].mean() for own in losses)
+    theirs = -printed_here("drop_term_auc_percent", rows).mean()
     only = hard["J3"] < -5 and hard.drop("J3").min() > -1
     return (
         f"**{'Only the votes carry' if only else 'Not only the votes carry'} the labels.** Without J3, which ties objects to "
         f"their votes, the AUC of iEC3 by labels changes by {hard['J3']:+.1f} % (printed {theirs['J3']:+.1f} %), that by "
-        f"probabilities by {soft['J3']:+.1f} %. Without J2, the co-occurrence that the paper calls one of the two most important "
-        f"terms, these change by {hard['J2']:+.1f} % and {soft['J2']:+.1f} % (printed {theirs['J2']:+.1f} %)."
+        f"probabilities by {soft['J3']:+.1f} %, and F by {f['J3']:+.1f} %. Without J2, the co-occurrence that the paper calls "
+        f"one of the two most important terms, AUC changes by {hard['J2']:+.1f} % and {soft['J2']:+.1f} % (printed "
+        f"{theirs['J2']:+.1f} %)."
     )
 
 
@@ -125,29 +136,29 @@ def _robust(rows: Frame) -> str:
         overall(kept(rows, "random_classifiers", "auc", "10", "0")),
         published.RANDOM_AUC,
     )
-    holds = "holds" if mean["iEC3"] >= claimed["iEC3"] else "does not hold"
-    vote = (
-        ", but for a plain vote as well"
-        if min(mean["iEC3"], mean["majority vote"]) >= claimed["iEC3"]
-        else ""
-    )
+    holds = {
+        (True, True): "holds, but for a plain vote as well",
+        (True, False): "holds",
+    }.get(tuple(mean[["iEC3", "majority vote"]] >= claimed["iEC3"]), "does not hold")
     return (
-        f"**Robustness {holds}{vote}.** With ten random classifiers iEC3 keeps {mean['iEC3']:.1%} of its AUC (claimed: at least "
-        f"{claimed['iEC3']:.0%}), the majority vote {mean['majority vote']:.1%}, UPE {mean['UPE']:.1%} (claimed: "
-        f"{claimed['UPE']:.0%}). With weights learned from agreement iEC3 keeps "
+        f"**Robustness {holds}.** With ten random classifiers iEC3 keeps {mean['iEC3']:.1%} of its AUC (claimed: at least "
+        f"{claimed['iEC3']:.0%}), the majority vote {mean['majority vote']:.1%}, our reconstruction of UPE {mean['UPE']:.1%} "
+        f"(claimed of UPE: {claimed['UPE']:.0%}). With weights learned from agreement iEC3 keeps "
         f"{mean['iEC3, learned weights, hard votes']:.1%}."
     )
 
 
 def _runtime(rows: Frame) -> str:
     table = loop_seconds(rows)
-    ratio = table.div(table["iEC3"], axis=0).mean()
+    largest = table[PUBLISHED].dropna().index.get_level_values("setting").max()
+    own = table.xs(largest, level="setting").mean()
     theirs = printed("runtime_seconds").T
-    said = theirs.div(theirs["iEC3"], axis=0).mean()
+    bgcm = (table["BGCM"] / table[PUBLISHED]).mean()
     return (
-        f"**Speed.** As published, on the same objects, UPE (our reconstruction) takes {ratio['UPE']:.1f} times the time "
-        f"of iEC3 (printed {said['UPE']:.2f}), and BGCM {ratio['BGCM']:.2f} times (printed {said['BGCM']:.2f}). The exact "
-        f"solution over distinct rows is {(table['iEC3'] / table['iEC3, exact']).mean():.1f} times as fast as the loop."
+        f"**Speed.** As published, with N x N matrices, iEC3 takes {own[PUBLISHED]:.2f} seconds for {largest:,} objects and grows "
+        f"with their square; the exact solution over distinct rows takes {own['iEC3, exact']:.3f}. BGCM takes {bgcm:.2f} times "
+        f"the time of iEC3 as published (printed "
+        f"{(theirs['BGCM'] / theirs['iEC3']).mean():.2f})."
     )
 
 
@@ -163,10 +174,15 @@ def _impossible() -> str:
 
 # ---- theory, and where we depart from the paper --------------------------------------------------
 
-EC3, ALGEBRA = "tests/methods/test_ec3.py::test_", "tests/algebra/test_algebra.py::test_"
+EC3, OWN = "tests/methods/test_ec3.py::test_", "tests/paper/test_theory.py::test_"
 
 # What the paper proves or states, whether it is so, and the test that shows it.
 THEORY = [
+    (
+        "Problem 1, for a doubly stochastic matrix, is convex (Theorem 1)",
+        "holds in K, over which it is minimised; printed is A. The proof takes K for a constant, but what it shows is true",
+        f"`{OWN}the_divergence_is_convex`",
+    ),
     (
         "The problem is a convex quadratic one (Theorem 2)",
         "holds: its minimum is where the gradient is zero, and a dense solution finds the same",
@@ -183,19 +199,14 @@ THEORY = [
         f"`{EC3}every_row_is_a_distribution`",
     ),
     (
-        "Block coordinate descent minimises the objective",
-        "holds: no round of the loop raises it",
-        f"`{EC3}the_objective_of_the_paper_s_loop_never_rises`",
-    ),
-    (
         "The loop ends at the optimum (Theorem 5)",
-        "holds up to epsilon: the exact answer is never above it",
+        "holds up to epsilon: no round raises the objective, and the exact answer is never above it",
         f"`{EC3}the_exact_answer_is_never_above_the_paper_s_loop`",
     ),
     (
-        "Algorithm 1 makes a doubly stochastic matrix",
-        "holds for objects x objects, read as rounds of symmetric scaling (as printed, it never updates its second matrix)",
-        f"`{ALGEBRA}the_scaled_matrix_is_doubly_stochastic`",
+        "Both algorithms give the answer",
+        "hold once their misprints are mended: they end at our answer",
+        f"`{OWN}both_algorithms_end_at_our_answer`",
     ),
     (
         "The membership matrix is made doubly stochastic too",
@@ -207,26 +218,70 @@ THEORY = [
         "not met by the paper's own settings, and not needed: only the ratios matter",
         f"`{EC3}only_the_ratios_of_the_weights_matter`",
     ),
+    (
+        "Time O(G N l) a round, linear in objects",
+        "does not hold as published: K^c has up to N^2 entries. It holds for K^c as a product of thin matrices",
+        f"`{OWN}k_c_has_more_entries_than_the_paper_counts`",
+    ),
 ]
 
+# Misprints, and what is meant.
+MISPRINTS = [
+    ("Problem 1", "minimised over A", "over K"),
+    (
+        "Algorithm 1",
+        "K' stays A, so the loop does not end",
+        "each round scales the matrix of the round before",
+    ),
+    (
+        "Matrix form of J1",
+        "alpha (tr F^o'F^o + tr F^g'F^g - tr F^o' K^m F^o), whose last product does not exist",
+        "alpha/2 (tr F^o'F^o + tr F^g' D F^g - 2 tr F^o' K^m F^g), D the column sums of K^m",
+    ),
+    ("Equation 11", "K^o_ii", "K^c_ii"),
+    (
+        "Equation 11",
+        "K_ii once; new F^o on both sides",
+        "K_ii twice; the last F^o on the right. Both have the same fixed point",
+    ),
+    ("Algorithm 2, lines 5 and 6", "the all-ones matrix", "the identity"),
+    ("Algorithm 2, line 5", "K^m, and D^m with row sums", "K^m transposed, and column sums"),
+    ("Table 3", "MAJ and ENT of Waveform and Statlog", "the one where the other is"),
+]
 
 # Where we depart from the paper, and why.
-DEVIATIONS = [
-    ("Susy and Sensor are missing; a part of Sensor is shown but never compared", "not available"),
-    ("At most 2,500 rows per data set, and 20,000 in one study", "time"),
+DEPARTURES = [
+    ("Susy and Sensor are missing", "not available"),
+    (
+        "sensor_sample, 200 rows of each class of Sensor, counts as a data set where nothing printed stands beside our number; "
+        "sensor_3feat, all its rows with three features, is timed only",
+        "Sensor is not available",
+    ),
+    (
+        "At most 2,500 rows per data set; 20,000 in one study, and all in one, where Diabetes took too long (six minutes a training)",
+        "time",
+    ),
     ("3 to 20 splits instead of 20, 20 in most experiments", "time"),
+    ("Incomplete rows of Adults are dropped", "several base models need whole rows"),
+    ("Diabetes has two classes: readmitted or not", "the paper has two, and does not say which"),
     ("AUC from probabilities, one-vs-rest", "the paper does not say how it scores labels"),
     ("F of the rarer of two classes, else averaged over classes", "the paper does not say"),
     (
         f"Clusterings not tuned by labels; four of them cluster {Protocol.n_landmarks:,} landmarks",
         "as a user would run them",
     ),
-    ("UPE is our reconstruction", "its full text was not available"),
+    ("Noise of DBSCAN is a missing vote, but a cluster where NMI is measured", "it is no cluster"),
+    ("UPE is our reconstruction; no verdict rests on it", "its full text was not available"),
     ("EC3, iEC3 and BGCM are solved exactly", "loops stop before their answer"),
-    ("The membership matrix has rows that sum to 1", "it is not square"),
+    ("The rows of the membership matrix sum to 1, its columns do not", "it is not square"),
+    ("AdaBoost has trees of depth 3, and 50 of them", "the paper has no details"),
     (
-        "Small grids of settings; ensembles not tuned; a network of one convolution",
+        "Small grids of settings; ensembles not tuned; a network of two convolution layers",
         "time; the paper has no details",
+    ),
+    (
+        "C3E, which the paper does not run, has its alpha divided by the mean degree",
+        "else it depends on the size",
     ),
     (
         "Base models are not tuned in the studies of imbalance, runtime and growth; shares kept "

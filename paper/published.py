@@ -34,8 +34,7 @@ DATASETS = {
     )
 }
 
-# Parts of a data set that is not available as a whole. Their scores are never compared with the
-# paper's.
+# Parts of a data set that is not available as a whole. No printed score stands beside theirs.
 STAND_INS = {"sensor_sample": "sensor", "sensor_3feat": "sensor"}
 
 CLASSIFIERS = ["DT", "NB", "K-NN", "LR", "SVM", "SGD", "CNN"]
@@ -140,7 +139,7 @@ def impossible_pairs() -> dict[str, dict[str, list[str]]]:
 
 def _outside(rare: bool, limits: Any) -> dict[str, list[str]]:
     """The methods whose printed F is outside the range for their printed AUC."""
-    auc, f = (_table(table) for _, table in TABLES.values())
+    auc, f = (printed(table).drop(index="Average") for _, table in TABLES.values())
     found = {}
     for name, majority in printed("datasets").query("classes == 2")["majority"].items():
         share = 1 - majority if rare else majority
@@ -167,8 +166,12 @@ CONTRADICTIONS = [
     ),
     ("iEC3 is superior to EC3.", "EC3 is ahead on Statlog (AUC), Sensor (F)."),
     ("Each classifier adds to the whole.", "AUC is higher without CNN on Letter."),
+    (
+        "With 30 % of a class removed iEC3 keeps 89 % of its AUC on Susy (contributions).",
+        "87 % in Table 1 and in the section on imbalance, where 89 % is that of Sensor.",
+    ),
+    (
+        "Statlog is the most imbalanced of the data sets with more than two classes.",
+        "Its MAJ and ENT, .34 and 1.48, are about those of Waveform (.34, 1.58), and Waveform's its own.",
+    ),
 ]
-
-
-def _table(name: str) -> Any:
-    return printed(name).drop(index="Average")

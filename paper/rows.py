@@ -1,24 +1,28 @@
 """Run experiments into rows, and read them: one Parquet file per experiment, in `results/`.
 
 A unit is one experiment on one data set with one seed. Units whose rows are there are not run
-again, so a run that was interrupted continues where it stopped. One run at a time may write.
+again, so a run that was interrupted continues where it stopped. One run at a time may write. A row
+names the table of its data set by its fingerprint, and the base models left out.
 """
 
 from itertools import groupby
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
 from . import datasets
+from .datasets import fingerprint
 from .protocol import Protocol
 
-COLUMNS = ["experiment", "dataset", "seed", "method", "setting", "metric", "value"]
+COLUMNS = ["experiment", "dataset", "seed", "method", "setting", "metric", "value", "table"]
 UNIT = COLUMNS[:3]
 RESULTS = Path(__file__).with_name("results")
+OWN = Path("paper-rows")  # of somebody who repeats experiments
 
 
-def run(experiments, names=(), repeats=20, n_jobs=1, out=RESULTS, folder=None, protocol=None):
+def run(experiments, names=(), repeats=20, n_jobs=1, out=OWN, folder=None, protocol=None):
     """Run experiments and return the number of units that were run.
 
     The data sets, `names`, are by default all that need no network. Each of `n_jobs` processes
@@ -30,8 +34,9 @@ def run(experiments, names=(), repeats=20, n_jobs=1, out=RESULTS, folder=None, p
     chosen = units(experiments, names or datasets.at_hand(folder), repeats, bool(names))
     left = [unit for unit in chosen if unit not in there]
     cases = [list(case) for _, case in groupby(left, key=lambda unit: unit[1:])]
+    tables = {unit[1]: table for unit, table in there.items()}
     work = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    for rows in work(delayed(run_case)(case, folder, protocol) for case in cases):
+    for rows in work(delayed(run_case)(case, folder, protocol, tables) for case in cases):
         append(out, rows)
         print(f"{len(rows)} rows of {rows[0][1]}, split {rows[0][2]}", flush=True)
     return len(left)
@@ -54,14 +59,20 @@ def units(experiments, names, repeats, named=False):
     ]
 
 
-def run_case(case, folder, protocol):
-    """The rows of the units of one data set and seed."""
+def run_case(case, folder, protocol, tables=()):
+    """The rows of the units of one data set and seed; `tables` has those that other rows are from."""
     from .experiments import EXPERIMENTS
     from .training import Case
 
     _, name, seed = case[0]
     data = Case(datasets.load(name, folder), seed, protocol)
-    return [(*unit, *row) for unit in case for row in EXPERIMENTS[unit[0]].study(data)]
+    table = " without ".join([fingerprint(data.data.frame), *protocol.without])
+    if dict(tables).get(name, table) != table:
+        raise ValueError(
+            f"The folder has rows of {name} from table {dict(tables)[name]}, and this one is {table}: "
+            "choose another folder with --out."
+        )
+    return [(*unit, *row, table) for unit in case for row in EXPERIMENTS[unit[0]].study(data)]
 
 
 def append(out, rows):
@@ -77,10 +88,10 @@ def append(out, rows):
 
 
 def finished(folder):
-    """The units whose rows are there."""
+    """The units whose rows are there, each with the table they are from."""
     files = sorted(Path(folder).glob("*.parquet"))
-    frames = [pd.read_parquet(path)[UNIT].drop_duplicates() for path in files]
-    return {tuple(unit) for frame in frames for unit in frame.to_numpy().tolist()}
+    frames = [pd.read_parquet(path)[[*UNIT, "table"]].drop_duplicates(UNIT) for path in files]
+    return {tuple(unit): table for frame in frames for *unit, table in frame.to_numpy().tolist()}
 
 
 def read(folder=RESULTS):
@@ -89,3 +100,15 @@ def read(folder=RESULTS):
     if not files:
         raise ValueError(f"{folder} holds no rows. Make some: python -m paper run.")
     return pd.concat([pd.read_parquet(path) for path in files], ignore_index=True)
+
+
+def compare(mine, theirs):
+    """The mean AUC and F of each method in two folders of rows, on the units that both have."""
+    both = mine.merge(theirs, on=COLUMNS[:-2], suffixes=("", " committed"))
+    both = both[both["metric"].isin(["auc", "f"])].assign(
+        difference=lambda own: (own["value"] - own["value committed"]).abs(),
+        **{"same table": lambda own: np.where(own["table"] == own["table committed"], "yes", "no")},
+    )
+    found = both.groupby(["dataset", "same table", "experiment", "method", "metric"], sort=False)
+    means = found[["value", "value committed"]].mean().assign(splits=found["seed"].nunique())
+    return means.assign(**{"largest difference": found["difference"].max()}).reset_index()

@@ -1,10 +1,10 @@
 """Train the base models of one repeat and keep their outputs; `protocol.py` says how."""
 
 import warnings
+from collections import namedtuple
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from joblib import Memory
@@ -108,17 +108,8 @@ def _remove_share(parts, codes, setup):
     return [np.setdiff1d(part, gone) for part in parts], touched
 
 
-@dataclass(frozen=True, eq=False)
-class _Work:
+class _Work(namedtuple("_Work", "data codes learned known objects setup protocol")):
     """Trains the base models of one repeat; `codes` are -1 where a label must not be seen."""
-
-    data: Dataset
-    codes: Any
-    learned: Any
-    known: Any
-    objects: Any
-    setup: Setup
-    protocol: Protocol
 
     def classifiers(self):
         pool = dict(classifier_pool("paper", random_state=self.setup.seed))

@@ -17,6 +17,7 @@ from ec3learn import (
 )
 
 from ..protocol import MOST_ROWS
+from ..registry import TARGET
 from ..scores import scores, solve_and_score
 
 UPE_STARTS = 2
@@ -27,23 +28,20 @@ def learned():
     return EC3(0.5, 0.0, 0.5, 0.0, weights="agreement")
 
 
-def describe(data):
-    """Yield the size of a data set, the share of its largest class and the entropy of its classes."""
-    shares = np.bincount(data.codes) / len(data.codes)
+def datasets(case):
+    """Describe the data set: its size, the share of its largest class, the entropy of its classes, their counts."""
+    counts = case.data.frame[TARGET].value_counts(sort=False)
+    shares = counts[counts > 0] / counts.sum()
     values = {
-        "rows": len(data.codes),
-        "classes": data.n_classes,
-        "features": data.X.shape[1],
+        "rows": counts.sum(),
+        "classes": len(shares),
+        "features": case.data.X.shape[1],
         "majority": shares.max(),
         "entropy": -(shares * np.log2(shares)).sum(),
     }
-    for head, value in values.items():
-        yield "", head, "value", float(value)
-
-
-def datasets(case):
-    """Describe the data set."""
-    return describe(case.data)
+    for metric, found in (("value", values), ("count", counts)):
+        for head, value in found.items():
+            yield "", str(head), metric, float(value)
 
 
 def accuracy(case):

@@ -1,5 +1,6 @@
 """What the answer of iEC3 depends on: weights, epsilon, terms, base models, rare classes, noise."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -44,11 +45,11 @@ def epsilon(case):
     test = case.outputs().test
     votes = test.votes()
     for tol in published.EPSILONS:
-        method, setting = EC3(solver="bcd", tol=tol, random_state=case.seed), f"{tol:.3f}"
+        method = EC3(solver="bcd", tol=tol, random_state=case.seed)
         consensus = solve_quietly(method, votes)
-        yield "iEC3", setting, "auc", mean_auc(consensus.proba, test.truth)
-        yield "iEC3", setting, "rounds", float(consensus.solution.n_iter)
-        yield "iEC3", setting, "seconds", best_time(method, votes)
+        auc, rounds = mean_auc(consensus.proba, test.truth), float(consensus.solution.n_iter)
+        values = {"auc": auc, "rounds": rounds, "seconds": best_time(method, votes)}
+        yield from (("iEC3", f"{tol:.3f}", metric, value) for metric, value in values.items())
 
 
 def drop_term(case):
@@ -91,15 +92,11 @@ def add_one_by_one(case, kind, first):
 # ---- robustness ----------------------------------------------------------------------------------
 
 
-def imbalance(case):
+def imbalance(case, shares=None, upe=True):
     """Remove a share of one class's rows and train everything again."""
-    methods = {
-        "UPE": UPE(n_init=UPE_STARTS, random_state=case.seed),
-        "EC3": EC3(balanced=False),
-        "iEC3": EC3(),
-        "majority vote": MajorityVote(),
-    }
-    for removed in published.REMOVED:
+    methods = {"EC3": EC3(balanced=False), "iEC3": EC3(), "majority vote": MajorityVote()}
+    methods |= {"UPE": UPE(n_init=UPE_STARTS, random_state=case.seed)} if upe else {}
+    for removed in shares or published.REMOVED:
         outputs = case.outputs(tuned=False, removed=removed)
         test, setting = outputs.test, f"{removed:.2f}"
         for name, method in methods.items():
@@ -109,13 +106,20 @@ def imbalance(case):
             yield name, setting, "f_touched", f
 
 
+def imbalance_large(case):
+    """The same with all rows of the data set, for the ends alone and without UPE, which takes too long."""
+    whole = replace(case, protocol=replace(case.protocol, max_rows=len(case.data.codes)))
+    return imbalance(whole, (0.0, published.REMOVED[-1]), upe=False)
+
+
 def random_classifiers(case):
     """Add classifiers that vote at random."""
-    return _with_noise(case, "classifiers", _random_classifier, (0, 5, 10))
-
-
-def _random_classifier(rng, test):
-    return rng.integers(test.n_classes, size=len(test.truth))
+    return _with_noise(
+        case,
+        "classifiers",
+        lambda rng, test: rng.integers(test.n_classes, size=len(test.truth)),
+        (0, 5, 10),
+    )
 
 
 def random_clusterings(case):

@@ -1,6 +1,6 @@
 """The experiments on a small data set: one repeat, each study, and the loop that writes rows."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -12,11 +12,12 @@ from paper.__main__ import main
 from paper.datasets import Dataset
 from paper.experiments import EXPERIMENTS, runtime
 from paper.protocol import Outputs, Setup, split
-from paper.rows import COLUMNS, finished, read, run, units
+from paper.registry import random_outputs
+from paper.rows import COLUMNS, compare, finished, read, run, units
 from paper.scores import mean_auc, scores
 from paper.training import Case, base_outputs
 
-from .conftest import SMALL
+from .conftest import SMALL, blobs
 
 # ---- rows ----------------------------------------------------------------------------------------
 
@@ -35,7 +36,7 @@ def test_a_run_goes_on_where_it_stopped_and_several_processes_give_the_same_rows
     assert run(FEW, ["iris", "image"], out=first, **options) == 0
     run(FEW, ["iris", "image"], out=second, n_jobs=2, **options)
     assert sorted_rows(first).equals(sorted_rows(second))
-    assert finished(first) == set(units(FEW, ["iris", "image"], 2))
+    assert set(finished(first)) == set(units(FEW, ["iris", "image"], 2))
     assert not sorted_rows(first).duplicated(COLUMNS[:-1]).any()
 
 
@@ -54,19 +55,45 @@ def test_seeds_come_in_turn_and_an_experiment_keeps_to_its_data_sets_unless_they
     assert units(["growth_models"], ["iris"], 1, named=True) == [("growth_models", "iris", 0)]
 
 
-def test_the_command_goes_from_a_run_to_a_table(folder, tmp_path, capsys):
-    out = ["--rows", str(tmp_path / "rows")]
-    main(["run", "datasets", "--data", str(folder), "--datasets", "iris", "waveform", *out])
-    main(["tables", "datasets", *out])
-    assert "2 units run" in (printed := capsys.readouterr().out)
-    assert "| iris | 120 | 3 | 4 |" in printed
+def test_rows_of_another_table_or_other_models_are_kept_apart(folder, tmp_path):
+    out, options = tmp_path / "rows", {"folder": folder, "protocol": SMALL}
+    run(FEW[:1], ["iris"], 1, out=out, **options)
+    with pytest.raises(ValueError, match=r"rows of iris from table .* choose another folder"):
+        run(FEW, ["iris"], 1, out=out, folder=folder, protocol=replace(SMALL, without=()))
+    blobs(90).to_parquet(folder / "iris.parquet")
+    with pytest.raises(ValueError, match=r"rows of iris from table .* choose another folder"):
+        run(FEW, ["iris"], 1, out=out, **options)
+
+
+def test_scores_of_two_folders_are_compared_where_both_have_them(folder, tmp_path):
+    for place, repeats in (("mine", 1), ("theirs", 2)):
+        run(FEW, ["iris"], repeats, out=tmp_path / place, folder=folder, protocol=SMALL)
+    mine, theirs = read(tmp_path / "mine"), read(tmp_path / "theirs")
+    changed = theirs.assign(value=theirs["value"] + 0.25 * (theirs["method"] == "EC3"))
+    found = compare(mine, changed).set_index(["method", "metric"])
+    assert found.loc["EC3", "largest difference"].tolist() == pytest.approx([0.25, 0.25])
+    assert found.loc["iEC3", "largest difference"].tolist() == [0, 0]
+    assert set(found["splits"]) == {1}
+    assert set(found["same table"]) == {"yes"}
+    assert set(compare(mine, changed.assign(table="other"))["same table"]) == {"no"}
+
+
+def test_somebody_who_repeats_a_run_gets_rows_of_their_own(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["run", "datasets", "--data", str(folder), "--datasets", "iris", "--without", "cnn"])
+    assert "1 units run; all rows are in paper-rows." in capsys.readouterr().out
+    main(["compare"])
+    assert "| dataset | same table |" in capsys.readouterr().out
+    rows = read("paper-rows")
+    assert rows["table"].str.endswith(" without cnn").all()
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["run", "accurcy"], "Unknown name 'accurcy'. Choose from: datasets, accuracy,"),
-        (["tables", "--rows", "nowhere"], "nowhere holds no rows. Make some: python -m paper run."),
+        (["page", "--rows", "nowhere"], "nowhere holds no rows. Make some: python -m paper run."),
+        (["run", "accuracy", "--without", "knm"], "Unknown name 'knm'. Choose from: dt, nb, knn,"),
     ],
 )
 def test_wrong_names_are_refused_in_one_line(words, message, capsys):
@@ -113,7 +140,7 @@ def test_a_class_that_does_not_occur_has_no_auc():
     assert mean_auc(proba, np.array([0, 0, 0])) == 0.5
 
 
-OWN = ("accuracy", "imbalance", "like_for_like")
+OWN = ("accuracy", "imbalance", "like_for_like", "synthetic")
 
 
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name not in OWN])
@@ -151,7 +178,10 @@ def test_imbalance_names_the_class_that_was_touched(data, kept, study, monkeypat
 def test_published_loops_are_timed_on_one_row_per_object(study, monkeypatch):
     monkeypatch.setattr(runtime, "SIZES", (20,))
     assert {method for method, *_ in study("like_for_like")} == {
-        "iEC3",
+        "iEC3, as published",
+        "iEC3, the paper's loop",
+        "K^c F^o",
+        "G N l",
         "BGCM",
         "UPE",
         "iEC3, exact",
@@ -161,6 +191,15 @@ def test_published_loops_are_timed_on_one_row_per_object(study, monkeypatch):
     apart = runtime.unmerged(votes)
     assert (votes.n_rows, apart.n_rows) == (3, 4)
     np.testing.assert_allclose(EC3().solve(apart).proba, EC3().solve(votes).proba)
+
+
+def test_the_table_in_the_size_of_susy_is_timed_whole_and_by_a_fifth():
+    data = Dataset("susy_synthetic", random_outputs(10_000))
+    found = {row[:3]: row[3] for row in EXPERIMENTS["synthetic"].study(Case(data, 0))}
+    assert {size for _, size, _ in found} == {"1000", "2000", "10000"}
+    assert found["", "2000", "distinct_rows"] <= 2000
+    assert not EXPERIMENTS["accuracy"].takes("susy_synthetic")
+    assert EXPERIMENTS["synthetic"].takes("susy_synthetic")
 
 
 # ---- one repeat ----------------------------------------------------------------------------------
