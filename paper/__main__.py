@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from . import rows
+from .datasets import DATASETS
 from .exhibits import long, markdown
 from .protocol import Protocol
 from .published import METHODS
-from .registry import DATASETS
 
 
 def main(words=None):

@@ -25,8 +25,7 @@ from .claims import (
 from .exhibits import Frame, cells, comparable, has, kept, printed, printed_here
 from .protocol import Protocol
 from .published import BASELINES, impossible_pairs
-from .tables.accuracy import scored, scored_cells
-from .tables.metric import by_scoring, distances, new_splits
+from .tables.accuracy import by_scoring, distances, new_splits, scored, scored_cells
 from .tables.studies import PUBLISHED, loop_seconds, lost_terms
 
 WORDS = {

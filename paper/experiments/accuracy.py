@@ -16,8 +16,8 @@ from ec3learn import (
     WeightedVote,
 )
 
+from ..datasets import TARGET
 from ..protocol import MOST_ROWS
-from ..registry import TARGET
 from ..scores import scores, solve_and_score
 
 UPE_STARTS = 2

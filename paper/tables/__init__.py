@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from ..datasets import DATASETS
 from ..exhibits import Block, Exhibit, Frame, has, means, ordered, printed, select
-from ..registry import DATASETS
-from . import accuracy, metric, studies
+from . import accuracy, studies
 
 COUNTS = ["rows", "features"]
 HEADS = [*COUNTS, "majority", "entropy"]
@@ -52,7 +52,7 @@ def provenance(rows: Frame) -> Frame:
 # The experiments each exhibit needs, and the function that makes it.
 EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
     "accuracy": (("accuracy",), accuracy.accuracy),
-    "checks": (("accuracy",), metric.checks),
+    "checks": (("accuracy",), accuracy.checks),
     "clustering_nmi": (("clustering_nmi",), studies.clustering_nmi),
     "drop_clustering": (("drop_clustering",), studies.drop_clustering),
     "add_clustering": (("add_clustering",), studies.add_clustering),

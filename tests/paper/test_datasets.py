@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 from paper import datasets
-from paper.datasets import at_hand, cache_folder, fingerprint, load
-from paper.registry import DATASETS, Known, random_outputs
+from paper.datasets import DATASETS, Known, at_hand, cache_folder, fingerprint, load, random_outputs
 
 from .conftest import blobs
 

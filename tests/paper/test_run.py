@@ -9,10 +9,9 @@ from sklearn.metrics import f1_score
 from ec3learn import EC3, MajorityVote, Votes
 from paper import published as paper
 from paper.__main__ import main
-from paper.datasets import Dataset
+from paper.datasets import Dataset, random_outputs
 from paper.experiments import EXPERIMENTS, runtime
 from paper.protocol import Outputs, Setup, split
-from paper.registry import random_outputs
 from paper.rows import COLUMNS, compare, finished, read, run, units
 from paper.scores import mean_auc, scores
 from paper.training import Case, base_outputs

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ec3learn import EC3
-from paper.experiments.dense import algorithm_1, as_published, matrices
+from paper.experiments.runtime import algorithm_1, as_published, matrices
 from paper.protocol import Outputs
 
 
