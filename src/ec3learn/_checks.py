@@ -180,6 +180,13 @@ def require_bool(name: str, value: Any) -> None:
         raise InputError(name, "must be True or False", got=value)
 
 
+def require_kind(name: str, value: Any, kind: type, remedy: str) -> None:
+    """Refuse what is of another class."""
+    if not isinstance(value, kind):
+        came = type(value).__name__
+        raise InputTypeError(name, f"must be a {kind.__name__}", came=came, remedy=remedy)
+
+
 def require_seed(name: str, value: Any) -> None:
     """Refuse what cannot seed numpy's random numbers."""
     if value is None:

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ec3learn
 from ec3learn import EC3, Consensus, MajorityVote, Scale, SoftVote, Votes, votes_from
-from ec3learn.votes import as_class_votes, votes_per_model
+from ec3learn.votes import as_class_votes, group_meaning, votes_per_model
 from ec3learn.votes.scale import class_shares
 
 FINE_TOXIC = ["fine", "toxic"]
@@ -33,6 +33,16 @@ def test_three_classes_divide_a_scale_evenly():
         class_shares(Scale([1, 2, 3, 4, 5]).grader("j").positions, 3).argmax(axis=1),
         [0, 0, 1, 2, 2],
     )
+
+
+def test_an_answer_is_shared_between_the_classes_it_lies_between():
+    votes = Votes.from_labels(
+        {"j": [1, 5]}, classes=["no", "maybe", "yes"], scale=Scale(range(1, 6), ["unsure"])
+    )
+    shares = group_meaning(votes).toarray()
+    expected = [[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1], [0, 0, 0]]
+    assert_allclose(shares, expected)
+    assert_allclose(SoftVote().solve(votes).proba, [[1, 0, 0], [0, 0, 1]])
 
 
 def test_an_answer_without_an_order_is_no_vote_for_a_class():

@@ -733,6 +733,11 @@ def test_a_value_of_a_kind_that_is_no_label_is_a_type_error():
         Votes.from_labels({"a": ["x", {"x": 1}]})
 
 
+def test_wrong_rows_are_counted():
+    with pytest.raises(InputError, match=r"sums to 0\.8 at row 1 in column 'lr', and 2 more\."):
+        Votes.from_probabilities({"lr": [[0.5, 0.5], [0.4, 0.4], [0.1, 0.1], [0.2, 0.1]]})
+
+
 @pytest.mark.parametrize("rounding", [1e-6, 9e-4, -9e-4])
 def test_rows_that_miss_one_by_rounding_are_divided_by_their_sums(rounding):
     votes = Votes.from_probabilities({"lr": [[0.5, 0.5 + rounding]]})
@@ -1012,6 +1017,7 @@ def test_one_number_per_object_is_the_probability_of_the_second_class():
         {"lr": [[0.75, 0.25], [0.5, 0.5], [np.nan, np.nan]]}, classes=["ham", "spam"]
     )
     assert [one.said(i) for i in range(3)] == [both.said(i) for i in range(3)]
+    assert Votes.from_probabilities({"lr": [0.25, 0.5]}).said(0) == [{0: 0.75, 1: 0.25}]
     with pytest.raises(ValueError, match="Pass probabilities as a table, objects x classes"):
         Votes.from_probabilities({"lr": [0.25, 0.9]}, classes=["a", "b", "c"])
 

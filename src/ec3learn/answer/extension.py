@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._checks import InputError, InputTypeError
+from .._checks import InputError, require_kind
 from .._text import arg
 from .._typing import Array
 from ..algebra.membership import Membership, entries, membership_of
@@ -44,13 +44,7 @@ def require_rule(
 
 def extended(outcome: Solution, votes: Votes, prior: Any = None) -> Solution:
     """The answer for new objects, by the rule of a solution."""
-    if not isinstance(votes, Votes):
-        raise InputTypeError(
-            "votes",
-            "must be a Votes",
-            came=type(votes).__name__,
-            remedy="Make one with Votes.from_labels.",
-        )
+    require_kind("votes", votes, Votes, "Make one with Votes.from_labels.")
     require_rule(outcome)
     votes = votes if prior is None else votes.with_prior(prior)
     votes = readable_votes(outcome, trusted_as_before(outcome, votes))

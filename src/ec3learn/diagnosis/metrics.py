@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import entr, ndtri
 
-from .._checks import InputTypeError
+from .._checks import require_kind
 from .._typing import Array
 from ..algebra.membership import entries, membership, normalised, sample_rows
 from ..answer.extension import matching_labels
@@ -28,11 +28,8 @@ MAJORITY = "MajorityVote"  # the method that is the majority vote itself
 
 def require_votes(votes: Any) -> None:
     """Refuse what are no votes, such as the answer that was made from them."""
-    if not isinstance(votes, Votes):
-        remedy = (
-            "Make one with Votes.from_labels; an answer has its own as consensus.solution.votes."
-        )
-        raise InputTypeError("votes", "must be a Votes", came=type(votes).__name__, remedy=remedy)
+    remedy = "Make one with Votes.from_labels; an answer has its own as consensus.solution.votes."
+    require_kind("votes", votes, Votes, remedy)
 
 
 def given_weights(outcome: Solution) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import InputError, InputTypeError, is_number, unknown_name
+from .._checks import InputError, InputTypeError, is_number, require_kind, unknown_name
 from .._text import arg, count, some
 from .._typing import Array
 from ..algebra.membership import membership
@@ -75,13 +75,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
         array(['a', 'b', 'b'], dtype=object)
         """
         self._check()
-        if not isinstance(votes, Votes):
-            raise InputTypeError(
-                "votes",
-                "must be a Votes",
-                came=type(votes).__name__,
-                remedy="Make one with Votes.from_labels.",
-            )
+        require_kind("votes", votes, Votes, "Make one with Votes.from_labels.")
         codes = (
             None
             if known is None

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import InputError, InputTypeError
+from .._checks import InputError, InputTypeError, require_kind
 from .._table import Table
 from .._text import count, listed, percent
 from .._typing import Array
@@ -70,13 +70,7 @@ def compare(
     dawid-skene    0.000
     The methods disagree on 0.0 % of 6 objects.
     """
-    if not isinstance(votes, Votes):
-        raise InputTypeError(
-            "votes",
-            "must be a Votes",
-            came=type(votes).__name__,
-            remedy="Make one with Votes.from_labels.",
-        )
+    require_kind("votes", votes, Votes, "Make one with Votes.from_labels.")
     answers: dict[str, Consensus] = {}
     seconds: list[float] = []
     scores: list[Score | None] = []

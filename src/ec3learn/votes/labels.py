@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,11 +61,18 @@ def label_list(argument: str, labels: Any) -> list[Label]:
 
 def label_array(labels: Sequence[Label] | Array) -> Array:
     """Labels of one kind as an array that gives them back as they were (strings as `str`)."""
-    array = np.empty(len(labels), dtype=object)
-    array[:] = list(labels)
+    array = object_array(labels)
     is_text = not len(labels) or kind_of(labels[0]) == "str"
     numbers = array if is_text else np.array(list(labels))
     return numbers if numbers.dtype.kind in "iub" else array  # integers of any size are objects
+
+
+def object_array(items: Iterable[Any]) -> Array:
+    """Items of any kind as an array, each as it is."""
+    listed = list(items)
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
 
 
 def plain(label: Any) -> Label:

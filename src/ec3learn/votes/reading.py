@@ -17,7 +17,7 @@ import numpy as np
 from .._checks import InputError, InputTypeError
 from .._text import arg, count
 from .._typing import Array
-from .labels import KINDS, Label, Missing, is_missing, kind_of, plain
+from .labels import KINDS, Label, Missing, is_missing, kind_of, object_array, plain
 from .layout import smallest_uint
 
 TABLE = "an array, a list, a dict of name -> column or a dataframe held in memory"
@@ -131,9 +131,7 @@ def as_array(values: Any, where: str, allowed: str = COLUMN) -> Array:
     whole = native.dtype == nw.Boolean or (native.dtype.is_integer() and not is_wide)
     if native.dtype.is_float() or (whole and not native.is_null().any()):
         return native.to_numpy()
-    objects = np.empty(len(native), dtype=object)
-    objects[:] = native.to_list()
-    return objects
+    return object_array(native.to_list())
 
 
 # ---- columns -------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from .._checks import InputError, is_number, require_choice, unknown_name
 from .._text import listed
 from .._typing import Array
 from .derived import merge_equal_rows
-from .labels import kind_of, label_list
+from .labels import kind_of, label_list, object_array
 from .models import BaseModel, Models
 from .shares import normalised
 
@@ -100,10 +100,7 @@ class Scale:
     def labels(self) -> Array:
         """All answers, those with an order first."""
         steps = [f"{step:g}" for step in self.steps]
-        answers = steps if self.is_scores else [*self.values, *self.unordered]
-        labels = np.empty(len(answers), dtype=object)
-        labels[:] = answers
-        return labels
+        return object_array(steps if self.is_scores else [*self.values, *self.unordered])
 
     def grader(self, name: str) -> BaseModel:
         """A voter who answers on this scale: the answers lie from the first class to the last."""
