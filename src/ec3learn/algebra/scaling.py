@@ -134,7 +134,8 @@ def solve_free_rows(
 
     n_iter, converged = 0, True
     for part in chunks(table.shape[1], 1 + 8 * CHUNK // max(len(table), 1)):
-        gap = np.where(free, root * (right(part) - apply(table[:, part])), 0.0)
+        begun = apply(table[:, part]) if table.any() else 0.0
+        gap = np.where(free, root * (right(part) - begun), 0.0)
         solved, rounds, done = conjugate_gradients(masked, free_diagonal, gap, tol, max_iter)
         table[:, part] += np.where(free, inverse_root * solved, 0.0)
         n_iter, converged = max(n_iter, rounds), converged and done

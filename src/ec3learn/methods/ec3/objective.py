@@ -102,7 +102,7 @@ class Problem:
         self.voters = Term(VOTES, 0.0, voting, weights[voting], named)
         # A table of groups and classes may be larger than one of rows and classes.
         cast = groups.gather(self.voters.table_for(groups, groups.n_groups <= groups.n_rows))
-        self.n_votes, self.targets = cast[:, 0], normalised(cast[:, 1:])
+        self.n_votes, self.targets = cast[:, 0].copy(), normalised(cast[:, 1:])
         if self.goal is not None:  # which may have an answer for a row without votes
             self.targets = np.where(self.goal.unanswered[:, None], 0.0, self.goal.proba)
             n_votes = np.where(self.n_votes > 0, self.n_votes, 1.0)
@@ -159,7 +159,8 @@ class Problem:
         # The F^o of a fixed row is its label, whatever the shares.
         pulled = np.where(fixed, 1.0, anchor * share)
         self.by_kind = np.stack([anchor, total, share, pulled])
-        self.anchor, self.row_total, self.share, self.pulled = self.by_kind[:, self.kind]
+        by_row = (values[self.kind] for values in self.by_kind)
+        self.anchor, self.row_total, self.share, self.pulled = by_row
         self.couplings = {}
         if alpha > 0:
             to_votes = 2 * delta * self.voted
