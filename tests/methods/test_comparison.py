@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from ec3learn import METHODS, DawidSkene, MajorityVote, Votes, WeightedVote
+from ec3learn import METHODS, DawidSkene, MajorityVote, Votes, WeightedVote, solve
 from ec3learn.diagnosis import cross_validate, judge
 from ec3learn.methods import compare
 
@@ -106,3 +106,18 @@ def test_wrong_labels_are_an_error_and_not_a_reason_to_leave_a_method_out():
         ValueError, match=re.escape("known must hold classes, [0, 1], got 7 for object 3")
     ):
         compare(noisy_votes()[0], {3: 7}, ["majority"])
+
+
+@pytest.mark.parametrize("argument", ["known", "truth"])
+def test_labels_that_were_chosen_leave_the_scores_out_and_say_so(argument):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=300)
+    votes = Votes.from_labels({f"v{j}": truth ^ (rng.random(300) < 0.3) for j in range(5)})
+    asked = solve(votes).ask(40).to_frame()
+    asked["label"] = truth[asked["object"]]
+    compared = compare(votes, methods=["majority", "auto"], **{argument: asked})
+    assert "correct" not in compared.columns
+    assert compared.note.endswith("they correct the answer but do not measure it.")
+    at_random = dict(enumerate(truth[:40].tolist()))
+    compared = compare(votes, methods=["majority", "auto"], **{argument: at_random})
+    assert "correct" in compared.columns and "because they were hard" not in compared.note

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -15,7 +16,7 @@ from .._text import count, listed, percent
 from .._typing import Array
 from ..consensus import Consensus
 from ..diagnosis import cross_validate, judge
-from ..diagnosis.labels import given_labels
+from ..diagnosis.labels import HARD, given_labels, measuring, read_labels
 from ..diagnosis.metrics import LEAST_LABELS, object_weights
 from ..diagnosis.score import Score
 from ..votes import Votes
@@ -91,7 +92,14 @@ def compare(
         scores.append(_score(answer, method, known, truth, fast))
     if not answers:
         raise next(iter(refused.values()))
-    return _table(answers, seconds, scores, refused)
+    table = _table(answers, seconds, scores, refused)
+    judging = known if truth is None else truth
+    if judging is None or fast or any(scores):
+        return table
+    solution = next(iter(answers.values())).solution
+    labels = read_labels(solution, judging, "known" if truth is None else "truth")
+    hard = labels.any and measuring(solution, labels) is None
+    return replace(table, note=f"{table.note}\n{HARD}.") if hard else table
 
 
 def _table(
