@@ -90,7 +90,8 @@ print(f"mean gap between the estimated and the actual share of right votes: {np.
 new = range(900, 1797)
 print(f"new images without votes: {model.score(X[900:], truth[900:]):.3f}")
 _, who, said = ask(new, 1)
-with_one = model.predict_with_votes(X[900:], ([i - 900 for i in new], who, said))
+more = Votes.from_long([i - 900 for i in new], who, said, object_ids=range(len(new)))
+with_one = model.consensus_for(X[900:], more).labels()
 print(f"new images with one vote each: {np.mean(with_one == truth[900:]):.3f}")
 
 # %%

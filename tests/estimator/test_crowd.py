@@ -86,7 +86,7 @@ def test_new_rows_are_answered_without_votes_and_better_with_them():
         X[:600], dict(zip(NAMES, wide_votes(y[:600]).T, strict=True))
     )
     new = dict(zip(NAMES, wide_votes(y[600:1200], per=3).T, strict=True))
-    without, together = model.predict(X[600:1200]), model.predict_with_votes(X[600:1200], new)
+    without, together = model.predict(X[600:1200]), model.consensus_for(X[600:1200], new).labels()
     assert accuracy(without, y[600:1200]) > 0.75
     assert accuracy(together, y[600:1200]) > accuracy(without, y[600:1200])
     assert_allclose(model.predict_proba(X[600:1200]).sum(axis=1), 1)
@@ -148,8 +148,8 @@ def test_votes_on_named_objects_are_matched_with_the_names_of_rows():
     model.fit(table, Votes.from_long(*long))
     assert accuracy(model.transduction_, y) > 0.8
     assert_array_equal(
-        model.predict_with_votes(table[::-1], Votes.from_long(*long)),
-        model.predict_with_votes(table, Votes.from_long(*long))[::-1],
+        model.consensus_for(table[::-1], Votes.from_long(*long)).labels(),
+        model.consensus_for(table, Votes.from_long(*long)).labels()[::-1],
     )
 
 
@@ -289,7 +289,7 @@ def test_a_voter_never_seen_is_warned_of(digits, fitted):
         ExtendWarning,
         match=r"^2 votes are treated as missing, .*: 'stranger' 2\.",
     ):
-        fitted.predict_with_votes(digits[0][:2], {"stranger": [1, 2]})
+        fitted.consensus_for(digits[0][:2], {"stranger": [1, 2]})
 
 
 def test_a_classifier_without_probabilities_will_do(digits, table):

@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from .._checks import InputError, InputTypeError, require_choice
+from .._checks import InputError, InputTypeError
 from .._text import arg, some
 from .._typing import Array
 from ..answer.notes import Note
@@ -36,6 +36,7 @@ from .rows import (
     TableClassifier,
     check_table,
     check_weights,
+    draw_seed,
     limit_threads,
     read_labels,
     take_rows,
@@ -43,6 +44,10 @@ from .rows import (
 )
 from .training import Training, mean_shares, weight_parameter
 
+FREE_TEXT = (
+    "seems to hold free text, which the pool takes for categories. Leave it out, or pass "
+    "classifiers that read text."
+)
 # The models of pools that are chosen by name whose parameters can be set. Those of clusterings
 # depend on the number of classes.
 SETTABLE: dict[str, Callable[[str], Pool]] = {
@@ -67,9 +72,6 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     consensus : "auto", a name in METHODS, or a method such as EC3(beta=0)
         "auto" pools the votes: labels teach a weight per classifier from votes out of fold
         (`PooledVote`). With few labels clusterings count, too.
-    voting : "soft" or "hard"
-        Whether classifiers vote with probabilities, where they have them, or with their most
-        probable class.
     cv : int, or a splitter such as GroupKFold()
         The folds in which the labelled rows get votes from classifiers that have not seen them.
         With `fit(X, y, groups=...)`, rows of one group are in one fold.
@@ -121,7 +123,6 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     classifiers: str | Pool = "default"
     clusterers: str | Pool = "default"
     consensus: str | Method = "auto"
-    voting: Literal["soft", "hard"] = "soft"
     cv: Any = 5
     unlabelled: Any = None
     retrain: bool | Literal["auto"] = "auto"
@@ -150,7 +151,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(X, y, groups)
         weights = None if sample_weight is None else check_weights(sample_weight, X)
         self.classes_, codes = read_labels(y, self.unlabelled, weights)
-        seed = self._draw_seed()
+        seed = draw_seed(self.random_state)
         self.method_ = self._method()
         n_classes = len(self.classes_)
         work = Training(X, codes, weights, self.cv, groups, n_classes, self.n_jobs, seed)
@@ -185,7 +186,9 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         weights: Array | None,
         notes: list[Note],
     ) -> None:
-        votes = self._make_votes(shares, clusters, weights)
+        votes = Votes.from_probabilities(
+            shares, clusters or None, classes=self.classes_, sample_weight=weights
+        )
         known = None
         if self.method_.admits_known:
             known = np.array([*self.classes_, None], dtype=object)[codes]  # None where it is -1
@@ -202,19 +205,6 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         )  # nobody passed a table of votes
         solved = [note for note in self.consensus_.solution.notes if note.kind not in of_tables]
         self.notes_ = with_warnings([*notes, *solved], caught)
-
-    def _make_votes(
-        self, shares: dict[str, Array], clusters: dict[str, Array], weights: Array | None = None
-    ) -> Votes:
-        options: dict[str, Any] = {"classes": self.classes_, "sample_weight": weights}
-        if self.voting == "soft":
-            return Votes.from_probabilities(shares, clusters or None, **options)
-        labels = np.array([*self.classes_, None], dtype=object)  # the last where there is no vote
-        hard = {
-            name: labels[np.where(np.isnan(table).any(axis=1), -1, table.argmax(axis=1))]
-            for name, table in shares.items()
-        }
-        return Votes.from_labels(hard, clusters or None, **options)
 
     # ---- base models -----------------------------------------------------------------------------
 
@@ -255,14 +245,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def _notes_on_pool(self, X: Any, pool: Pool, weights: Array | None) -> list[Note]:
         """Columns of free text, and who gets no weights; warnings, too."""
         texts = columns_of_text(X) if isinstance(self.classifiers, str) else []
-        taken, remedy = "which the pool takes for categories", "pass classifiers that read text"
-        notes = [
-            Note(
-                "free text",
-                f"The column {name!r} seems to hold free text, {taken}. Leave it out, or {remedy}.",
-            )
-            for name in texts
-        ]
+        notes = [Note("free text", f"The column {name!r} {FREE_TEXT}") for name in texts]
         if self.classifiers == "paper" and "cnn" not in dict(pool):
             text = "The convolutional network was left out: pip install 'ec3learn[cnn]' adds it."
             notes.append(Note("choice", text))
@@ -287,10 +270,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         if wrong:
             must = "must have different names, without '__', that are no parameters"
             raise InputError("classifiers and clusterers", must, got=wrong[0])
-        require_choice("voting", self.voting, ("hard", "soft"))
         check_cv(self.cv)
-        if self.retrain not in (True, False, "auto"):
-            raise InputError("retrain", "must be 'auto', True or False", got=self.retrain)
 
     # ---- new rows --------------------------------------------------------------------------------
 
@@ -304,29 +284,25 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         So `cross_val_score` and searches can be given a `y` with missing labels, as None or as the
         number that `unlabelled` names.
         """
-        weights = None if sample_weight is None else check_weights(sample_weight, X)
-        classes, codes = read_labels(y, self.unlabelled, weights)
+        classes, codes = read_labels(y, self.unlabelled, None)
         rows = np.flatnonzero(codes >= 0)
-        weights = None if weights is None else weights[rows]
-        right = self.predict(take_rows(X, rows)) == classes[codes[rows]]
-        return float(np.average(right, weights=weights))
+        weights = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        return float(super().score(take_rows(X, rows), classes[codes[rows]], weights))
 
     def consensus_for(self, X: Any) -> Consensus:
         """The consensus on new rows, with `explain`, `contested` and so on."""
         check_is_fitted(self)
         X = check_table(self, X, reset=False)
-        with limit_threads(X):
-            shares = self._shares(X)
-            jobs = [delayed(model.predict)(X) for model in self.clusterers_.values()]
-            clusters = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
-        clusters = dict(zip(self.clusterers_, map(np.asarray, clusters), strict=True))
-        return self.consensus_.extend(self._make_votes(shares, clusters))
-
-    def _shares(self, X: Any) -> dict[str, Array]:
         n_classes = len(self.classes_)
-        jobs = [delayed(mean_shares)(models, X, n_classes) for models in self.estimators_.values()]
-        shares = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
-        return dict(zip(self.estimators_, shares, strict=True))
+        with limit_threads(X):
+            jobs = [
+                delayed(mean_shares)(models, X, n_classes) for models in self.estimators_.values()
+            ]
+            shares = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
+            clusters = {name: np.asarray(c.predict(X)) for name, c in self.clusterers_.items()}
+        tables = dict(zip(self.estimators_, shares, strict=True))
+        votes = Votes.from_probabilities(tables, clusters or None, classes=self.classes_)
+        return self.consensus_.extend(votes)
 
 
 def _is_pair(pair: Any) -> bool:

@@ -28,7 +28,7 @@ from ..methods.voting import MajorityVote
 from ..votes import Votes
 from ..votes.reading import frame_of, is_pandas
 from .pools import classifier_pool
-from .rows import TableClassifier, check_table, limit_threads, with_warnings
+from .rows import TableClassifier, check_table, draw_seed, limit_threads, with_warnings
 from .training import Training, fit_and_vote, mean_shares
 
 CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool
@@ -128,12 +128,12 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         X = check_table(self, X, reset=True)
         votes = read_votes(votes, X)
         self.classes_ = votes.classes
-        self.method_ = method_of(self.method, "method")
-        self._seed = self._draw_seed()
+        self._seed = draw_seed(self.random_state)
         with limit_threads(X), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             alone = self.method_.solve(votes, known)
-            codes = first_codes(votes, known)
+            majority = MajorityVote().solve(votes, known)
+            codes = np.where(majority.unanswered, -1, codes_of(majority))
             model, prior, notes = self._first(X, votes, codes)
             self.consensus_ = self._alternate(X, votes, known, model, (alone, prior, codes))
             codes = codes_of(self.consensus_)
@@ -194,12 +194,12 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         """What the features added."""
         if _trusts(self.consensus_):
             changed = percent(float(np.mean(alone.labels() != self.transduction_)))
-            what = f"{changed} of the objects have another class than by votes alone"
-            return Note("features", f"With the features, {what}.")
-        one = len(self.classes_) < 2
-        why = "there is only one class" if one else "the votes do not bear them out"
-        text = f"The features were not used, because {why}: the answer is that of the votes alone."
-        return Note("features", text)
+            text = f"{changed} of the objects have another class than by votes alone."
+            return Note("features", f"With the features, {text}")
+        one_class = len(self.classes_) < 2
+        why = "there is only one class" if one_class else "the votes do not bear them out"
+        end = "the answer is that of the votes alone."
+        return Note("features", f"The features were not used, because {why}: {end}")
 
     # ---- new rows --------------------------------------------------------------------------------
 
@@ -212,8 +212,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         )
         return shares if trust is None else np.exp(trust.log_proba(shares))
 
-    def predict_with_votes(self, X: Any, votes: Any) -> Array:
-        """The classes of new rows that the same voters have voted on.
+    def consensus_for(self, X: Any, votes: Any) -> Consensus:
+        """The consensus on new rows that the same voters have voted on.
 
         Parameters
         ----------
@@ -222,10 +222,6 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         votes : as in `fit`
             The votes; rows may lack them. Voters are matched by name.
         """
-        return self.consensus_for(X, votes).labels()
-
-    def consensus_for(self, X: Any, votes: Any) -> Consensus:
-        """The consensus on new rows that the same voters have voted on."""
         check_is_fitted(self)
         X = check_table(self, X, reset=False)
         prior = None if self.consensus_.solution.trust is None else self._shares(X)
@@ -240,10 +236,10 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def _check(self) -> None:
         require_integer("rounds", self.rounds, 1)
         require_integer("cv", self.cv, 2)
-        method = method_of(self.method, "method")
-        if not method.admits_prior:
+        self.method_ = method_of(self.method, "method")
+        if not self.method_.admits_prior:
             remedy = f"Take {arg('method', 'ebcc')} or {arg('method', 'dawid-skene')}."
-            came = f"{method.title}, which does not"
+            came = f"{self.method_.title}, which does not"
             raise InputError("method", "must support a prior", came=came, remedy=remedy)
 
     def __sklearn_tags__(self) -> Any:
@@ -251,12 +247,6 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         if self.estimator is not None:
             tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-
-def first_codes(votes: Votes, known: Any) -> Array:
-    """The class of each row by known label or majority vote, -1 where there is neither."""
-    answer = MajorityVote().solve(votes, known)
-    return np.where(answer.unanswered, -1, codes_of(answer))
 
 
 def codes_of(consensus: Consensus) -> Array:

@@ -88,7 +88,12 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         require_choice("text", self.text, ("columns", "codes"))
         self._sparse = sparse.issparse(X)
         numbers, texts = self._read(X, reset=True)
-        self._steps = [self._scaler(numbers), self._encoder()]
+        encoder = OneHotEncoder(
+            max_categories=31, handle_unknown="infrequent_if_exist", sparse_output=False
+        )
+        if self.text == "codes":
+            encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+        self._steps = [self._scaler(numbers), encoder]
         for step, part in zip(self._steps, (numbers, texts), strict=True):
             if part.shape[1]:
                 step.fit(part)
@@ -98,7 +103,10 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """A table like the one passed to `fit` as numbers: an array or a sparse matrix."""
         check_is_fitted(self)
         pairs = zip(self._steps, self._read(X), strict=True)
-        return self._joined([step.transform(part) for step, part in pairs if part.shape[1]])
+        parts = [step.transform(part) for step, part in pairs if part.shape[1]]
+        if self._sparse:
+            return parts[0].toarray() if self.dense and sparse.issparse(parts[0]) else parts[0]
+        return np.hstack(parts, dtype=parts[0].dtype, casting="unsafe")
 
     def _scaler(self, numbers: Any) -> Any:
         """What becomes of the numbers."""
@@ -116,18 +124,6 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             scaler = FunctionTransformer(normal_scores, kw_args={"knots": knots})
         fill = SimpleImputer(strategy="constant", fill_value=0, add_indicator=True)
         return make_pipeline(scaler, fill)
-
-    def _encoder(self) -> Any:
-        """What becomes of the text."""
-        if self.text == "codes":
-            return OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
-        unknown = "infrequent_if_exist"
-        return OneHotEncoder(max_categories=31, handle_unknown=unknown, sparse_output=False)
-
-    def _joined(self, parts: list[Any]) -> Any:
-        if self._sparse:
-            return parts[0].toarray() if self.dense and sparse.issparse(parts[0]) else parts[0]
-        return np.hstack(parts, dtype=parts[0].dtype, casting="unsafe")
 
     def _read(self, X: Any, reset: bool = False) -> tuple[Any, Array]:
         """The columns of numbers, and those of text; `fit` decides which is what."""

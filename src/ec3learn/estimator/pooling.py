@@ -79,9 +79,7 @@ class PooledVote(Method):
         smooth = EC3(alpha=0.5, beta=0.0, gamma=0.5, delta=0.0, towards=alone)
         refined = smooth.answer(votes, known)
         assert refined.rule is not None
-        share = LABELS_FOR_HALF / (
-            LABELS_FOR_HALF + max(n_labels / votes.n_classes, LABELS_FOR_HALF)
-        )
+        share = 1 / (1 + max(n_labels / votes.n_classes / LABELS_FOR_HALF, 1))
         shares = np.array([1 - share, share])
         both = PanelRule((("pool", rule), ("EC3", refined.rule)), rule.fallback, shares)
         proba, unanswered = both.answers(membership(votes), known)
@@ -91,8 +89,8 @@ class PooledVote(Method):
 def _note(votes: Votes, voters: Array, rule: LogPoolRule, n_labels: float) -> Note:
     largest = np.argsort(-rule.voter_weights, kind="stable")[:3]
     names = [f"{votes.models[voters[j]].name} {rule.voter_weights[j]:.2f}" for j in largest]
-    taught = f"{count(round(n_labels), 'label')} taught a weight per classifier"
-    return Note("choice", f"The votes were pooled: {taught}, the largest {', '.join(names)}.")
+    taught = f"{count(round(n_labels), 'label')} taught a weight per classifier, the largest"
+    return Note("choice", f"The votes were pooled: {taught} {', '.join(names)}.")
 
 
 def _learned(votes: Votes, voters: Array, known: KnownLabels | None) -> tuple[LogPoolRule, float]:

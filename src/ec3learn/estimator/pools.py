@@ -59,9 +59,11 @@ def _classifiers(scale: str) -> dict[str, tuple[Features, Any]]:
     # Where rows are few, an epoch has few batches: a high rate makes up for that.
     mlp = MLPClassifier((100,), alpha=1.0, learning_rate_init=0.005, max_iter=100)
     svm = CalibratedClassifierCV(LinearSVC(dual="auto", max_iter=10_000), cv=3, ensemble=False)
-    boosting = Sized(HistGradientBoostingClassifier(), leaves_and_rounds)
     return {
-        "boosting": (Features(None, text="codes", dense=True), boosting),
+        "boosting": (
+            Features(None, text="codes", dense=True),
+            Sized(HistGradientBoostingClassifier(), leaves_and_rounds),
+        ),
         "forest": (for_trees, Sized(RandomForestClassifier(**forest), trees)),
         "extra": (for_trees, Sized(ExtraTreesClassifier(**forest), trees)),
         "lr": (scaled, LogisticRegression(max_iter=1000)),
@@ -77,20 +79,21 @@ def _classifiers(scale: str) -> dict[str, tuple[Features, Any]]:
 
 def _clusterers(n_classes: int, n_landmarks: int) -> dict[str, Any]:
     """Every clustering."""
-    mixture = GaussianMixture(2 * n_classes, covariance_type="diag", reg_covar=1e-3)
-    complete = AgglomerativeClustering(n_classes, linkage="complete")
-    of_all_rows = {f"kmeans_{grain}": KMeans(grain * n_classes) for grain in (1, 2, 4, 10)}
+    of_rows = {f"kmeans_{grain}": KMeans(grain * n_classes) for grain in (1, 2, 4, 10)}
     of_pairs = {  # their memory grows with the square of the rows
         "ward": AgglomerativeClustering(4 * n_classes),
         "dbscan": KDistanceDBSCAN(),
-        "hierarchical": complete,
+        "hierarchical": AgglomerativeClustering(n_classes, linkage="complete"),
         "affinity": AffinityPropagation(damping=0.9, max_iter=500),
         "meanshift": QuantileMeanShift(),
     }
-    sampled = {name: Landmarks(model, n_landmarks) for name, model in of_pairs.items()}
-    for name, model in {**of_all_rows, "mixture": mixture}.items():
-        sampled[name] = Landmarks(model, 10 * n_landmarks)
-    return {**sampled, "kmeans": SilhouetteKMeans()}
+    mixture = GaussianMixture(2 * n_classes, covariance_type="diag", reg_covar=1e-3)
+    return {
+        **{name: Landmarks(model, 10 * n_landmarks) for name, model in of_rows.items()},
+        **{name: Landmarks(model, n_landmarks) for name, model in of_pairs.items()},
+        "mixture": Landmarks(mixture, 10 * n_landmarks),
+        "kmeans": SilhouetteKMeans(),
+    }
 
 
 # ---- by name -------------------------------------------------------------------------------------

@@ -28,9 +28,9 @@ from ..votes.reading import frame_of, seen_by_narwhals, single_column
 def take_rows(table: Any, rows: Array) -> Any:
     """Some rows, by their positions, of a table, which keeps its type, or of a column."""
     frame = frame_of(table)
-    if frame is not None:
-        return frame[rows].to_native()
-    return table[rows] if sparse.issparse(table) else np.asarray(table)[rows]
+    if frame is None:
+        return table[rows] if sparse.issparse(table) else np.asarray(table)[rows]
+    return frame[rows].to_native()
 
 
 def check_weights(sample_weight: Any, X: Any) -> Array:
@@ -79,8 +79,14 @@ def check_table(estimator: Any, X: Any, reset: bool) -> Any:
     if frame_of(X) is None:
         mixed = isinstance(X, (list, tuple)) and np.array(X).dtype.kind == "U"
         X = np.array(X, dtype=object) if mixed else X
-        accepted = {"dtype": None, "accept_sparse": ["csr", "csc"]}
-        return validate_data(estimator, X, reset=reset, ensure_all_finite="allow-nan", **accepted)
+        return validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=None,
+            accept_sparse=["csr", "csc"],
+            ensure_all_finite="allow-nan",
+        )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     if 0 in X.shape:
         came = f"0 sample(s) (shape={X.shape}) while a minimum of 1 is required"
@@ -94,7 +100,6 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
     classes_: Array
     consensus_: Consensus
     notes_: list[Note]
-    random_state: Any
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each new row."""
@@ -120,15 +125,17 @@ class TableClassifier(ClassifierMixin):  # type: ignore[misc]
         facts = {"made by": type(self).__name__, "what to know": notes}
         self.consensus_.report(path, details={**facts, **(details or {})}, **options)
 
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.sparse = True
         tags.input_tags.string = tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
+
+
+def draw_seed(random_state: Any) -> int:
+    """A seed for everything that an estimator draws."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def with_warnings(notes: Iterable[Note], caught: Iterable[warnings.WarningMessage]) -> list[Note]:

@@ -84,11 +84,9 @@ class Landmarks(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             random = check_random_state(self.random_state)
             landmarks = X[np.sort(random.choice(X.shape[0], self.n_landmarks, replace=False))]
         self.clusterer_ = clone(self.clusterer)
-        parameters = self.clusterer_.get_params()
-        for name in ("n_clusters", "n_components"):
-            if parameters.get(name) is not None:
-                most = min(parameters[name], landmarks.shape[0])
-                self.clusterer_.set_params(**{name: most})
+        sizes, n_rows = self.clusterer_.get_params(), landmarks.shape[0]
+        names = [name for name in ("n_clusters", "n_components") if sizes.get(name) is not None]
+        self.clusterer_.set_params(**{name: min(sizes[name], n_rows) for name in names})
         self.landmark_labels_ = self.clusterer_.fit_predict(landmarks)
         if not hasattr(self.clusterer_, "predict"):
             self.landmarks_ = landmarks

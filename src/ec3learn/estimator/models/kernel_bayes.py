@@ -55,10 +55,6 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes_ : array of shape (n_classes,)
     class_prior_ : array of shape (n_classes,)
-    bandwidth_ : array of shape (n_classes, n_features)
-        Widths of the kernels, in the units of the features.
-    window_ : array of shape (n_features,)
-        Widths of the windows; 0 for a constant feature, which is ignored.
 
     Notes
     -----
@@ -88,42 +84,33 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(y, return_inverse=True)
         counts = np.bincount(codes, weights=weight)
         self.class_prior_ = counts / counts.sum()
-        shape = len(self.classes_), X.shape[1]
-        self.bandwidth_, self.window_ = np.zeros(shape), np.zeros(X.shape[1])
-        members = [codes == z for z in range(len(self.classes_))]
-        self._points = [
-            self._fit_feature(j, column, weight, members) for j, column in enumerate(X.T)
-        ]
+        self._points = [self._fit_feature(column, weight, codes) for column in X.T]
         return self
 
-    def _fit_feature(
-        self, feature: int, values: Array, weight: Array, members: list[Array]
-    ) -> list[Points]:
+    def _fit_feature(self, values: Array, weight: Array, codes: Array) -> list[Points]:
         """The points of each class; none if the feature is constant."""
         there = ~np.isnan(values)
-        distinct = np.unique(values[there])
-        if len(distinct) < 2:
+        values, weight, codes = values[there], weight[there], codes[there]
+        n_distinct = len(np.unique(values))
+        if n_distinct < 2:
             return []
-        spread = distinct[-1] - distinct[0]
-        window = self.window_[feature] = spread / (len(distinct) - 1)
-        overall = np.cov(values[there], aweights=weight[there], ddof=0)
+        spread = np.ptp(values)
+        window = spread / (n_distinct - 1)
         pseudo_rows = self.smoothing * window / (spread + window)  # s u
+        overall = self.smoothing * np.cov(values, aweights=weight, ddof=0)
         points = []
-        for z, rows in enumerate(members):
-            inside, counts = values[rows & there], weight[rows & there]
+        for z in range(len(self.classes_)):
+            inside, counts = values[codes == z], weight[codes == z]
             n_rows = counts.sum()
             total = n_rows + self.smoothing
             variance = np.cov(inside, aweights=counts, ddof=0) if len(inside) else 0.0
-            if total:
-                variance = (n_rows * variance + self.smoothing * overall) / total
+            variance = (n_rows * variance + overall) / max(total, np.finfo(float).tiny)
             multiple = max(n_rows, 1) ** -0.2 if self.bandwidth == "scott" else self.bandwidth
             # Kernels narrower than a sixth of the window give the same answer, but longer tables.
             width = max(multiple * np.sqrt(variance), window / 6)
-            self.bandwidth_[z, feature] = width
             at, near = rows_near(inside, counts, width, window)
             with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.log((near + pseudo_rows) / total)
-            points.append((at, np.fmax(logs, LEAST)))
+                points.append((at, np.fmax(np.log((near + pseudo_rows) / total), LEAST)))
         return points
 
     def predict_proba(self, X: Any) -> Array:
