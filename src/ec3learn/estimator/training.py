@@ -137,7 +137,7 @@ class Training:
         return {name: list(islice(results, len(parts[name]))) for name, _ in pool}
 
     def _lighter(self, model: Any) -> Any:
-        """For a fold a quarter of a forest's trees suffice; 25, or four per class, are the least."""
+        """For a fold a quarter of a forest's trees suffice, at least 25 and four per class."""
         if not is_forest(model):
             return model
         least = max(25, 4 * self.n_classes)
