@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from ec3learn import MajorityVote, SoftVote, Votes
+from ec3learn import DawidSkene, MajorityVote, Scale, SoftVote, Votes
 from ec3learn._table import Table
 from ec3learn.diagnosis.estimate import prediction_powered
 from ec3learn.diagnosis.metrics import wilson_interval
@@ -131,13 +131,13 @@ def test_every_class_and_voter_is_estimated_on_request():
     table = consensus.estimate(known=known, voters=True)
     names = [model.name for model in consensus.solution.models]
     assert table["measure"] == [
-        "share of 0",
-        "share of 1",
+        "share of class 0",
+        "share of class 1",
         "accuracy of the answer",
-        *(f"accuracy of {name}" for name in names),
+        *(f"accuracy of classifier {name}" for name in names),
     ]
     for row in list(table.rows())[3:]:
-        m = names.index(row["measure"].removeprefix("accuracy of "))
+        m = names.index(row["measure"].removeprefix("accuracy of classifier "))
         right = np.mean(
             [consensus.solution.votes.said(i)[m] == truth[i] for i in range(len(truth))]
         )
@@ -155,9 +155,9 @@ def test_a_voter_is_judged_only_where_it_voted():
         consensus.estimate(known={i: int(truth[i]) for i in range(60)}, voters=True).rows()
     )[3:]
     assert [(row["measure"], row["labels"], row["value"]) for row in rows] == [
-        ("accuracy of half", 30, 1.0),
-        ("accuracy of wrong", 60, 0.0),
-        ("accuracy of right", 60, 1.0),
+        ("accuracy of classifier half", 30, 1.0),
+        ("accuracy of classifier wrong", 60, 0.0),
+        ("accuracy of classifier right", 60, 1.0),
     ]
 
 
@@ -279,13 +279,13 @@ def test_with_all_other_labels_shares_and_accuracies_are_exact():
     for known in (rest, filled(drawn, dict(enumerate(truth.tolist())))):
         table = solved.estimate(known=known, voters=True)
         value = dict(zip(table["measure"], table["value"], strict=True))
-        assert value["share of 1"] == pytest.approx(truth.mean())
+        assert value["share of class 1"] == pytest.approx(truth.mean())
         assert value["accuracy of the answer"] == pytest.approx(
             np.mean(solved.labels()[100:] == truth[100:])
         )
         name = solved.solution.models[0].name
         said = np.array([solved.solution.votes.said(i)[0] for i in range(200)])
-        assert value[f"accuracy of {name}"] == pytest.approx(np.mean(said == truth))
+        assert value[f"accuracy of classifier {name}"] == pytest.approx(np.mean(said == truth))
 
 
 def test_labels_that_the_answer_was_given_do_not_bias_the_rest():
@@ -309,3 +309,47 @@ def test_labels_that_the_answer_was_given_do_not_bias_the_rest():
         held.append(row["low"] <= truth.mean() <= row["high"])
     assert abs(np.mean(gaps)) < 0.01
     assert np.mean(held) > 0.9
+
+
+# ---- each group by itself ------------------------------------------------------------------------
+
+
+def test_each_group_is_estimated_by_its_own_labels_and_answers():
+    consensus, truth = jury(n=900)
+    language = np.array(["en", "fr", "de"], dtype=object)[np.arange(900) % 3]
+    known = {i: int(truth[i]) for i in range(300) if language[i] != "de" or i < 20}
+    table = consensus.estimate(1, known, by=language)
+    assert table["group"] == ["en", "en", "fr", "fr"]
+    assert table.note == "Left out, with fewer than 10 labels: de."
+    for group, row in zip(table["group"], table.rows(), strict=True):
+        chosen = np.flatnonzero(language == group)
+        alone = MajorityVote().solve(consensus.solution.votes[chosen])
+        own = {i: known[k] for i, k in enumerate(chosen.tolist()) if k in known}
+        expected = {each["measure"]: each for each in alone.estimate(1, own).rows()}
+        assert row["value"] == pytest.approx(expected[row["measure"]]["value"], abs=1e-9)
+        assert row["high"] == pytest.approx(expected[row["measure"]]["high"], abs=1e-9)
+
+
+def test_objects_without_a_group_are_left_out_and_groups_may_be_named_by_object():
+    consensus, truth = jury(n=300)
+    known = {i: int(truth[i]) for i in range(100)}
+    by = dict.fromkeys(range(100), "first")
+    table = consensus.estimate(1, known, by=by)
+    assert set(table["group"]) == {"first"}
+    assert table["value"][0] == pytest.approx(truth[:100].mean())
+    with pytest.raises(
+        ValueError, match=r"^by must have one group for each of the 300 objects, got 2"
+    ):
+        consensus.estimate(1, known, by=["a", "b"])
+
+
+def test_answers_outside_a_scale_have_no_part_in_a_judge_s_accuracy():
+    truth = np.tile([0, 1], 60)
+    said = [("unsure" if i % 3 == 0 else 1 + 3 * z) for i, z in enumerate(truth.tolist())]
+    scale = Scale([1, 2, 3, 4], unordered=["unsure"])
+    scores = {"careful": said, "other": (1 + 3 * truth).tolist()}
+    votes = Votes.from_labels(scores, classes=["no", "yes"], scale=scale)
+    known = {i: ["no", "yes"][truth[i]] for i in range(60)}
+    rows = DawidSkene().solve(votes).estimate(known=known, voters=True).rows()
+    careful = next(row for row in rows if row["measure"] == "accuracy of judge careful")
+    assert (careful["labels"], careful["value"]) == (40, 1.0)

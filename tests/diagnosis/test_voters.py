@@ -47,6 +47,29 @@ def test_each_doubt_has_its_name():
     }
 
 
+def test_who_nearly_always_says_the_same_is_said_to_in_a_long_table():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=1000)
+    lazy = np.ones(1000, dtype=int)
+    lazy[rng.choice(1000, 5, replace=False)] = 0
+    objects = np.tile(np.arange(1000), 4)
+    voters = np.repeat(["ann", "bob", "cy", "lazy"], 1000)
+    others = np.where(rng.random((3, 1000)) < 0.9, truth, 1 - truth)
+    votes = Votes.from_long(objects, voters, np.append(others.ravel(), lazy))
+    table = voter_checks(solve(votes))
+    assert list(table.rows()) == [{"model": "lazy", "doubt": "always says the same", "says": 1}]
+
+
+def test_a_saved_consensus_ranks_its_voters_as_before(tmp_path):
+    guess = np.random.default_rng(0).permutation(GOOD)
+    said = {"lazy": ["b"] * 600, "guess": guess} | {f"good{m}": GOOD for m in range(4)}
+    consensus = MajorityVote().solve(Votes.from_labels(said))
+    consensus.save(tmp_path / "x.ec3")
+    loaded = Consensus.load(tmp_path / "x.ec3")
+    assert worst_first(loaded)["model"] == worst_first(consensus)["model"]
+    assert worst_first(loaded)["model"][:2] == ["guess", "lazy"]
+
+
 def test_nothing_is_said_of_few_votes():
     assert doubted(turned=[{"a": "b", "b": "a"}[x] for x in GOOD[:29]] + [None] * 571) == {}
 

@@ -804,6 +804,24 @@ def test_many_annotators_are_folded_with_those_in_trouble_first(tmp_path):
     assert "Show all" not in (tmp_path / "few.html").read_text(encoding="utf-8")
 
 
+def test_the_table_has_all_voters_that_a_warning_names(monkeypatch):
+    monkeypatch.setattr("ec3learn.report.models.MOST_MODELS", 3)
+    good = np.tile(["no", "yes"], 100)
+    said = {f"good{j}": good for j in range(6)}
+    said["guess"] = [*np.random.default_rng(0).permutation(good)[:60], *[None] * 140]
+    facts = facts_of(MajorityVote().solve(Votes.from_labels(said)))["models"]
+    assert [name for name, _ in facts["empty"]] == ["guess"]
+    assert "guess" in {row["model"] for row in facts["rows"]}
+    assert (len(facts["rows"]), facts["n_left_out"]) == (3, 4)
+
+
+def test_tied_classes_share_in_the_majority_vote_of_the_page():
+    votes = Votes.from_labels({"a": [0, 0, 1, 0], "b": [1, 1, 1, 0], "c": [None, None, 1, 0]})
+    facts = facts_of(DawidSkene().solve(votes, known={0: 0, 2: 1}))
+    assert [shares[2] for _, shares in sorted(facts["classes"]["rows"])] == [0.5, 0.5]
+    assert facts["quality"]["given"]["majority"] == 0.75
+
+
 def test_the_rows_that_are_folded_are_those_that_the_style_hides():
     style = Path(page.__file__).with_name("style.css").read_text()
     assert f"tr:nth-child(n + {FOLDED_FROM + 1})" in style

@@ -83,6 +83,7 @@ class Solution(Details):
     trust: Trust | None = None  # how far class probabilities from elsewhere are trusted
     stored_mass: Array | None = None  # breaks ties, where it is the mass of another table
     stored_voters: Table | None = None  # where there are no votes to make it from
+    stored_doubts: Table | None = None  # as `diagnosis.voter_checks` found them
     stored_total: float | None = None  # how many objects its shares are of, where that is known
 
     def __post_init__(self) -> None:

@@ -155,11 +155,14 @@ def _to_label(asked: Table, answered: AnsweredFile, text: str | None, options: O
 @o.solving
 @o.reading
 @o.option("--label", metavar="LABEL", help="The class to estimate; by default all.")
+@o.option("--by", metavar="COLUMN", help="Estimate each group of this column by itself.")
 @o.option("--each-voter", is_flag=True, help="Estimate the accuracy of each voter too.")
 @o.id
 @o.max_rows
 @o.json
-def estimate(votes: str, label: str | None, each_voter: bool, json: bool, **options: Any) -> None:
+def estimate(
+    votes: str, label: str | None, by: str | None, each_voter: bool, json: bool, **options: Any
+) -> None:
     """Estimate class shares and accuracies from labels.
 
     The labels (--known) must be of a random draw; the method does not see them. The file of `ask
@@ -177,7 +180,9 @@ def estimate(votes: str, label: str | None, each_voter: bool, json: bool, **opti
         consensus, truth = answered.by_row()
         by_text = {str(plain): plain for plain in consensus.classes.tolist()}
         wanted = None if label is None else by_text.get(label, label)
-        estimated = consensus.estimate(wanted, truth, voters=each_voter)
+        names = map(consensus.solution.name_of, range(consensus.solution.n_objects))
+        groups = None if by is None else answered.texts(by, list(names), "by")
+        estimated = consensus.estimate(wanted, truth, voters=each_voter, by=groups)
     if json and estimated.note:
         warnings.warn(estimated.note, stacklevel=1)
     show(estimated, json)

@@ -25,6 +25,7 @@ from ..answer.notes import Note
 from ..answer.rule import GroupRule, Term
 from ..answer.solution import Solution
 from ..diagnosis.metrics import row_weights
+from ..diagnosis.voter_checks import voter_checks
 from ..diagnosis.voters import voters
 from ..votes import BaseModel, Trust
 from ..votes.labels import plain
@@ -81,6 +82,7 @@ def _without_votes(solution: Solution, notes: tuple[Note, ...], objects: bool) -
         changes = {"solved_proba": solution.row_proba, "solved_counts": solution.row_counts}
     if solution.votes is not None:
         changes["stored_voters"] = voters(solution)
+        changes["stored_doubts"] = voter_checks(solution)
     if solution.has_objects:
         changes["stored_total"] = float(row_weights(solution).sum())
     return replace(

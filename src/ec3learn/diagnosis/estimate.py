@@ -20,7 +20,7 @@ where all labels are alike or the answer is right on all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +28,10 @@ import numpy as np
 
 from .._checks import InputError, unknown_name
 from .._table import Table
+from .._text import some
 from .._typing import Array
 from ..answer.solution import Solution, Solved, solution_of
-from ..votes.labels import Label, plain
+from ..votes.labels import Label, is_missing, plain
 from .labels import HARD, Labels, given_labels, measuring, read_labels
 from .metrics import Z95, are_counts, given_weights, wilson_interval
 from .voters import ballots
@@ -55,6 +56,7 @@ def estimate(
     known: Any = None,
     *,
     voters: bool = False,
+    by: Any = None,
 ) -> Table:
     """The shares of the classes, and how often the answer is right, from a few labels.
 
@@ -66,19 +68,22 @@ def estimate(
         The class; all classes by default.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         True labels of objects that were drawn at random, such as the table that `ask` made, with
-        its labels filled in; if some have none, it must be by chance.
-        Labels that were chosen estimate nothing: the table is empty then, and says so.
+        its labels filled in; if some have none, it must be by chance. Labels that were chosen
+        estimate nothing: the table is empty then, and says so.
     voters : bool
         Estimate the accuracy of each voter too, on the objects that it voted on, where it voted on
-        10 labelled ones.
+        10 labelled ones. Answers that stand for no class, such as "unsure", are left out.
+    by : array with one group per object, or dict of object -> group
+        Estimate each group by itself, such as each language, model or prompt: by the labels of its
+        own objects, 10 or more. Objects without a group are left out.
 
     Returns
     -------
     Table
         For the share of each class, the accuracy of the answer and of voters: the value with its 95
         % interval (low, high), the estimate from the labels alone (plain, with plain_low and
-        plain_high), the number of labels, and how many labels alone would
-        do as well (worth). Objects whose labels the answer was given count as these say in the
+        plain_high), the number of labels, and how many labels alone would do as well (worth); with
+        `by` also the group. Objects whose labels the answer was given count as these say in the
         shares and for voters, and have no part in the accuracy of the answer.
 
     Examples
@@ -91,7 +96,7 @@ def estimate(
     >>> consensus = MajorityVote().solve(Votes.from_labels(judges))
     >>> table = estimate(consensus, 1, known={i: truth[i] for i in range(100)})
     >>> table["measure"], table["low"][0] < truth.mean() < table["high"][0]
-    (['share of 1', 'accuracy of the answer'], np.True_)
+    (['share of class 1', 'accuracy of the answer'], np.True_)
     """
     outcome = solution_of(outcome)
     names = [plain(name) for name in outcome.classes]
@@ -103,20 +108,45 @@ def estimate(
         return Table.of(COLUMNS, [], f"{HARD}.")
     labelled, rows = labels.codes >= 0, []
     wanted = range(len(names)) if label is None else [names.index(label)]
-    for measure, right, sure, among in _questions(outcome, labels.codes, wanted, voters):
-        settled, open_times = times * among * given, times * among * ~given
-        estimated = _estimated(right, sure, labelled, open_times)
-        if estimated is None:
-            continue
-        n_labels, n_right = (float(open_times @ part) for part in (labelled, labelled * right))
-        alone = (n_right / n_labels, *wilson_interval(n_right, n_labels))
-        n_so, n_open = float(settled @ right), float(open_times.sum())
-        numbers = [
-            (n_so + n_open * share) / float(times @ among)
-            for share in (estimated.value, estimated.low, estimated.high, *alone)
-        ]
-        rows.append([measure, *numbers, round(n_labels), round(estimated.worth)])
-    return Table.of(COLUMNS, rows)
+    questions = list(_questions(outcome, labels.codes, wanted, voters))
+    for group, members in _groups(outcome, by):
+        for measure, right, sure, asked in questions:
+            among = members & asked
+            settled, open_times = times * among * given, times * among * ~given
+            estimated = _estimated(right, sure, labelled, open_times)
+            if estimated is None:
+                continue
+            n_labels, n_right = (float(open_times @ part) for part in (labelled, labelled * right))
+            alone = (n_right / n_labels, *wilson_interval(n_right, n_labels))
+            n_so, n_open = float(settled @ right), float(open_times.sum())
+            numbers = [
+                (n_so + n_open * share) / float(times @ among)
+                for share in (estimated.value, estimated.low, estimated.high, *alone)
+            ]
+            rows.append([group, measure, *numbers, round(n_labels), round(estimated.worth)])
+    table = Table.of(("group", *COLUMNS), rows)
+    return table.select(*COLUMNS) if by is None else _with_left_out(table, outcome, by)
+
+
+def _groups(outcome: Solution, by: Any) -> list[tuple[Label, Array]]:
+    """The groups in their order, and which objects are in each; one of all objects without `by`."""
+    if by is None:
+        return [(None, np.ones(outcome.n_objects, dtype=bool))]
+    if isinstance(by, Mapping):
+        by = [by.get(outcome.name_of(i)) for i in range(outcome.n_objects)]
+    by = [None if is_missing(group) else plain(group) for group in by]
+    if len(by) != outcome.n_objects:
+        must = f"must have one group for each of the {outcome.n_objects:,} objects"
+        raise InputError("by", must, came=f"{len(by):,}")
+    names = dict.fromkeys(group for group in by if group is not None)
+    return [(name, np.array([group == name for group in by])) for name in names]
+
+
+def _with_left_out(table: Table, outcome: Solution, by: Any) -> Table:
+    """The table, with a note on the groups that it does not have."""
+    names = [str(name) for name, _ in _groups(outcome, by) if name not in table["group"]]
+    note = f"Left out, with fewer than {LEAST_LABELS} labels: {some(names)}." if names else ""
+    return Table(table.columns, note)
 
 
 def class_shares(outcome: Solution, labels: Labels, proba: Array | None = None) -> list[Estimate]:
@@ -190,7 +220,7 @@ def _questions(
     if outcome.known is not None:
         codes = np.where(given, outcome.expand(outcome.known.codes), codes)
     for z in classes:
-        yield f"share of {plain(outcome.classes[z])}", codes == z, proba[:, z], everyone
+        yield f"share of class {plain(outcome.classes[z])}", codes == z, proba[:, z], everyone
     yield "accuracy of the answer", codes == answers, proba.max(axis=1), ~given
     if voters:
         yield from _voter_questions(outcome, codes)
@@ -212,7 +242,8 @@ def _voter_questions(outcome: Solution, codes: Array) -> Iterator[tuple[str, Arr
         by_object = outcome.expand(of_rows)
         right = by_object[np.arange(len(codes)), np.maximum(codes, 0)]
         sure = (by_object * proba).sum(axis=1)
-        yield f"accuracy of {votes.models[m].name}", right, sure, np.isin(row_of, rows)
+        name = f"{outcome.called(votes.models[m].kind)} {votes.models[m].name}"
+        yield f"accuracy of {name}", right, sure, np.isin(row_of, rows)
 
 
 def prediction_powered(y: Array, f: Array, rest: Array, times: Array) -> Estimate:

@@ -60,9 +60,9 @@ def voter_checks(consensus: Solved) -> Table:
     Table
         model; doubt: "worse than chance" (Cohen's kappa with the answer is below 0, beyond noise,
         or the method left the classifier out for this reason), "no better than chance" (kappa is
-        within noise of 0 and cannot be large), or "always says the same"; and says, the label that
-        it always gives. Of scores, the correlation with the answer takes the place of kappa, so
-        that lenient judges are not doubted.
+        within noise of 0 and cannot be large), or "always says the same" (at least 99 % of its
+        votes); and says, the label that it always gives. Of scores, the correlation with the answer
+        takes the place of kappa, so that lenient judges are not doubted.
 
     Examples
     --------
@@ -74,6 +74,8 @@ def voter_checks(consensus: Solved) -> Table:
     lazy   always says the same  a
     """
     solution = solution_of(consensus)
+    if solution.stored_doubts is not None:
+        return solution.stored_doubts
     votes, doubts = (
         solution.votes,
         dict.fromkeys(solution.worse_than_chance, ("worse than chance", None)),
@@ -112,14 +114,15 @@ def _doubt(
         model.labels[labelled],
         classes[occurs],
     )
-    n, by_class = float(table.sum()), table.sum(axis=0)
+    n, by_class, by_label = float(table.sum()), table.sum(axis=0), table.sum(axis=1)
     if n < FEW or (by_class > 0).sum() < 2:
         return None
+    constant: tuple[Doubt, Label] = ("always says the same", plain(labels[by_label.argmax()]))
     if len(labels) == 1:
         right = (
             by_class.max() if model.positions is not None else by_class[classes == labels[0]].sum()
         )
-        return ("always says the same", plain(labels[0])) if n - right >= HANDFUL else None
+        return constant if n - right >= HANDFUL else None
     if model.positions is None:
         agreed, noise = kappa(table, matching_labels(labels, classes))
     else:
@@ -129,8 +132,9 @@ def _doubt(
         noise = float(ndtri(CLEARLY)) / np.sqrt(n - 1)  # by chance, its variance is 1 / (n - 1)
     if agreed < -noise:
         return "worse than chance", None
-    hopeless = agreed < noise and agreed + noise < WORTH_SOMETHING
-    return ("no better than chance", None) if hopeless else None
+    if agreed >= noise or agreed + noise >= WORTH_SOMETHING:
+        return None
+    return constant if by_label.max() >= 0.99 * n else ("no better than chance", None)
 
 
 def _correlation(table: Array, rows: Array, columns: Array) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from .._checks import InputError
 from .._text import number_text
 from .._typing import Array
+from ..algebra.membership import normalised
 from ..answer.extension import matching_labels
 from ..answer.solution import Solution
 from ..diagnosis import (
@@ -127,9 +128,8 @@ def class_facts(subject: Subject) -> Facts:
     total = max(float(counts.sum()), 1e-300)
     columns = [subject.class_shares, subject.consensus.mass / total]
     if subject.majority is not None:
-        theirs = subject.majority.classes
-        ours = np.flatnonzero(theirs >= 0)
-        columns.append(np.bincount(theirs[ours], weights=counts[ours], minlength=n_classes) / total)
+        most = subject.majority.most_votes
+        columns.append(counts @ normalised(most * 1.0) / total)  # tied classes share
     shown = largest(subject.class_shares, MOST_CLASSES)
     rows = [(subject.names[z], [float(column[z]) for column in columns]) for z in shown]
     rest = np.setdiff1d(np.arange(n_classes), shown)
@@ -223,7 +223,8 @@ def _given(subject: Subject) -> Facts | None:
     share, labels = None, measuring(subject.consensus, taught_labels(subject.consensus))
     if subject.majority is not None and labels is not None:
         weight = subject.weight * (labels.codes >= 0)
-        right = subject.consensus.expand(subject.majority.classes) == labels.codes
+        rows = subject.consensus.expand(np.arange(len(subject.row_weight)))
+        right = subject.majority.share_right(rows, labels.codes)
         share = float(weight @ right) / max(float(weight.sum()), 1e-300)
     n = float(subject.row_weight @ known.labelled)
     return {"n": round(n), "majority": share, "fixed": known.fixed}

@@ -40,7 +40,8 @@ def model_facts(subject: Subject) -> Facts | None:
     for row in table:
         row["remark"] = remarks.get(row["model"]) if row["kind"] != "clustering" else None
     classifiers = [row for row in table if row["kind"] != "clustering"]
-    shown = sorted(classifiers, key=lambda row: -row["coverage"])[:MOST_MODELS]
+    # Those in trouble are named above the table, so it has them all.
+    shown = sorted(classifiers, key=lambda row: (not row["remark"], -row["coverage"]))[:MOST_MODELS]
     kept = {row["model"] for row in shown}
     left_out = (
         " The method itself left out some for this reason." if consensus.worse_than_chance else ""

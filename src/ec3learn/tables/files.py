@@ -124,9 +124,11 @@ class AnsweredFile:
         )
         return consensus, labels_for(self.truth, names, number)
 
-    def texts(self, column: str, objects: Sequence[Any]) -> list[str | None]:
+    def texts(
+        self, column: str, objects: Sequence[Any], argument: str = "text"
+    ) -> list[str | None]:
         """What a column holds for some objects, as text."""
-        require_column(column, self.file.columns, "text")
+        require_column(column, self.file.columns, argument)
         key = self.answered.columns.objects or self.id or ROW
         return self.file.texts(column, key, objects)
 
