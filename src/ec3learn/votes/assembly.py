@@ -68,8 +68,8 @@ def fields_of_columns(
     shares: dict[int, Array] = {}
     n_outside = 0.0
     for m, (name, table) in enumerate(tables.items()):
-        labels = np.arange(table.shape[-1])
         if name not in read:
+            labels = np.arange(table.shape[1])
             if name in scales:
                 require_width(name, table, scales[name].labels, argument)
             checked = checked_shares(table, where[name], name)
