@@ -399,6 +399,92 @@ def test_a_saved_model_answers_for_any_format(folder, run, learned, applied):
     assert column("applied.csv") == column("labels.csv")
 
 
+def test_objects_that_were_solved_before_are_told_when_they_are_answered_again(crowd, run):
+    assert run("combine", "crowd.csv", *OF_LONG, "-m", "ec3", "--save", "crowd.ec3")[0] == DONE
+    code, _, err = run("apply", "crowd.ec3", "crowd.csv", *OF_LONG)
+    n_objects = len(set(column("crowd.csv", "task")))
+    assert code == DONE
+    assert err.startswith(f"ec3learn: warning: {n_objects} objects were solved before; the answers")
+    Path("new.csv").write_text("task,worker,answer\nnew,ann,yes\nnone,ann,\n")
+    err = run("apply", "crowd.ec3", "new.csv", *OF_LONG)[2]
+    assert "solved before" not in err
+    assert "warning: 1 object has no vote, not even through others in the same groups" in err
+    _, printed, err = run("apply", "crowd.ec3", "new.csv", *OF_LONG, "--out", "a.csv", "--json")
+    facts = json.loads(printed)
+    assert (facts["objects"], err) == (2, "")
+    assert facts["notes"][0].startswith("1 object has no vote")
+
+
+def test_a_model_remembers_the_columns_of_soft_votes(folder, run):
+    rows = "id,p,q,knn\n1,.9,.1,spam\n2,.2,.8,ham\n3,.6,.4,spam\n"
+    Path("soft.csv").write_text(rows)
+    words = ["-c", "knn", "--soft", "svm=spam:p,ham:q"]
+    run("combine", "soft.csv", *words, "-m", "ec3", "--save", "soft.ec3", "--out", "old.csv")
+    assert run("apply", "soft.ec3", "soft.csv", "--out", "new.csv") == (DONE, "", "")
+    confidence = [[*map(float, column(name, "confidence"))] for name in ("new.csv", "old.csv")]
+    assert confidence[0] == pytest.approx(confidence[1])
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_labels_that_differ_only_in_spelling_may_be_one(folder, run, clean):
+    Path("said.csv").write_text("a,b,gold\nYes,yes ,YES\nno,No,\ncaf\u00e9,cafe\u0301,\n")
+    words = ["said.csv", "-c", "a,b", "-m", "majority", "--out", "answers.csv"]
+    if clean:
+        assert run("combine", *words, "--clean", "--known", "gold")[0] == DONE
+        assert column("answers.csv") == ["yes", "no", "caf\u00e9"]
+        assert column("answers.csv", "a") == ["Yes", "no", "caf\u00e9"]
+    else:
+        assert "6 classes" in run("combine", *words)[1]
+
+
+@pytest.mark.parametrize("votes", ["parts", "parts/*.csv", "parts/day-[12].csv"])
+def test_several_files_are_one_table(folder, run, votes):
+    Path("parts").mkdir()
+    frame = pl.read_csv("votes.csv", infer_schema=False)
+    frame[:200].write_csv("parts/day-1.csv")
+    frame[200:].select(frame.columns[::-1]).write_csv("parts/day-2.csv", separator=";")
+    assert run("combine", votes, *VOTERS, "--known", "gold", "--out", "labels.csv")[0] == DONE
+    run("combine", "votes.csv", *VOTERS, "--known", "gold", "--out", "expected.csv")
+    assert Path("labels.csv").read_text() == Path("expected.csv").read_text()
+    words = [votes, *VOTERS, "--out", "parts/day-1.csv", "--overwrite"]
+    assert "out must not be a file that is read" in run("combine", *words)[2]
+    frame.write_parquet("parts/day-3.parquet")
+    if votes == "parts":
+        code, _, err = run("combine", votes, *VOTERS)
+        assert (code, err) == (
+            WRONG_INPUT,
+            "ec3learn: votes must be files of one format, got ['csv', 'parquet'].\n",
+        )
+
+
+def test_the_text_of_objects_is_shown_with_them(folder, run):
+    frame = pl.read_csv("votes.csv").with_columns(body="text of " + pl.col("id"))
+    frame.write_csv("texts.csv")
+    words = ["texts.csv", *VOTERS[:2], "--text", "body"]
+    for more in ([], ["--id", "id"]):
+        run("combine", *words, *more, "--contested", "review.csv", "--overwrite")
+        texts = dict(zip(frame["id"], frame["body"], strict=True))
+        names = [frame["id"][int(i)] if not more else i for i in column("review.csv", "object")]
+        assert column("review.csv", "body") == [texts[name] for name in names]
+    asked = json.loads(run("ask", *words, "--id", "id", "-n", 3, "--json")[1])
+    assert [row["body"] for row in asked] == [f"text of {row['object']}" for row in asked]
+    assert "text of mail-" in run("ask", *words, "-n", 3)[1]
+
+
+def test_voters_are_written_and_left_out(crowd, run):
+    assert run("voters", "crowd.csv", *OF_LONG, "--out", "voters.csv")[0] == DONE
+    names = column("voters.csv", "model")
+    listed = json.loads(run("voters", "crowd.csv", *OF_LONG, "--json")[1])
+    assert names == [row["model"] for row in listed]
+    rest = json.loads(run("voters", "crowd.csv", *OF_LONG, "--exclude", names[0], "--json")[1])
+    assert {row["model"] for row in rest} == {*names[1:]}
+    Path("wide.csv").write_text("a,b,c\nx,y,y\ny,y,x\n")
+    rest = json.loads(run("voters", "wide.csv", "-c", "*", "--exclude", "b", "--json")[1])
+    assert {row["model"] for row in rest} == {"a", "c"}
+    _, _, err = run("combine", "wide.csv", "-c", "*", "--exclude", "d")
+    assert err.startswith("ec3learn: Unknown exclude 'd'. Choose from: a, b, c.")
+
+
 def test_columns_that_a_model_lacks_are_told(folder, run):
     run("combine", "votes.csv", *VOTERS, "--save", "mails.ec3")
     pl.read_csv("votes.csv").drop("svm").write_csv("less.csv")
@@ -542,7 +628,7 @@ def test_the_help_alone_loads_nothing_heavy():
             "combine votes.csv --soft lr=a:svm,b:tree",
             "votes.csv must hold numbers where probabilities are, got 'news'.",
         ),
-        ("combine . -c svm", "The format of '.' does not follow from its name. Pass format: csv,"),
+        ("combine . -c svm", "votes must be files of one format, got ['csv', 'parquet']."),
         (
             "combine votes.csv -c svm --n-contested -1 --out x.csv",
             "n_contested must be an integer >= 0, got -1.",
@@ -585,6 +671,27 @@ def test_the_help_alone_loads_nothing_heavy():
         (
             "combine empty.csv -c a,b",
             "classifiers must hold at least one vote, got only missing ones. (option --classifiers)\n",
+        ),
+        (
+            "combine votes.csv -c svm --out-format csv",
+            "out_format needs a file to write, out, got none.",
+        ),
+        (
+            "combine votes.csv -c svm --per-object",
+            "per_object needs a file to write, out, got none.",
+        ),
+        (
+            "combine votes.csv -c svm --repeats last",
+            "repeats='last' is for a long table, with one row per vote.",
+        ),
+        ("combine votes.csv -c svm --memory=-1GB", "memory must be a size such as '800MB'"),
+        (
+            "compare votes.csv -c svm,tree --methods ''",
+            "methods must name at least one method, got ''.",
+        ),
+        (
+            "demo --votes nowhere/x.csv",
+            "votes must lie in a folder that exists, got nowhere/x.csv.",
         ),
         ("combine", "Missing argument 'VOTES'."),
     ],

@@ -16,6 +16,8 @@ from ec3learn.tables.files import combine_file, open_file
 
 SAID = ["id", "annotator", "mood"]
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* have no annotation that votes")
+
 
 def rows_of(table, columns=SAID):
     return [list(row) for row in table.select(columns).rows()]
@@ -94,6 +96,21 @@ def test_skipped_annotations_and_what_is_said_about_regions_are_no_votes():
         [task(1, annotation(7, region, relation, text, choice("mood", "good")), skipped)]
     )
     assert table.rows() == [(1, "7", "good")]
+
+
+def test_tasks_without_a_vote_are_counted():
+    region = {"from_name": "box", "type": "rectanglelabels", "value": {"x": 1}}
+    tasks = [
+        task(1, annotation(7, choice("mood", "good"))),
+        task(2),
+        task(3, annotation(7, region)),
+    ]
+    with pytest.warns(UserWarning, match="2 of 3 items in source have no annotation that votes"):
+        assert label_studio(tasks)["id"].to_list() == [1, 3]
+    with pytest.raises(
+        ValueError, match=r"got 1 item without any, of rectanglelabels only\. What can"
+    ):
+        label_studio(tasks[2:])
 
 
 @pytest.mark.parametrize(
@@ -377,7 +394,7 @@ def test_the_command_reads_an_export_as_the_library_does(tmp_path, tool, items):
         (
             read_argilla,
             json.dumps(TASKS).encode(),
-            "got 2 items without any. Spans, boxes and rankings",
+            "got 2 items without any. What can be votes: choices, rating",
         ),
         (
             read_argilla,

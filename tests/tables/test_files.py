@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -422,11 +423,24 @@ def test_a_column_of_a_spreadsheet_without_a_name_is_called_after_its_place(tmp_
     assert rows_of(path) == [{"vote": "a", "column_2": "b"}]
 
 
-def test_a_spreadsheet_is_only_read(tmp_path):
-    path = workbook(tmp_path, votes=[["vote"], ["a"]])
-    words = "out.xlsx cannot be written: excel is a format that is only read. Choose from: csv, tsv, jsonl, parquet, arrow."
-    with pytest.raises(ValueError, match=re.escape(words)):
-        combined(path, tmp_path / "out.xlsx")
+def test_a_spreadsheet_is_written_with_its_texts_as_texts(tmp_path):
+    texts = ["=1+1", "'quoted", "a\vb", "007"]
+    path = put(
+        tmp_path, "x.jsonl", {"vote": texts, "n": [1, 2, None, 4], "f": [0.5, 1.5, 2.5, None]}
+    )
+    rows = combined(path, tmp_path / "out.xlsx")
+    assert [row["vote"] for row in rows] == ["=1+1", "'quoted", "a\ufffdb", "007"]
+    assert [row["n"] for row in rows] == ["1", "2", None, "4"]
+    assert list(rows[0]) == ["vote", "n", "f", "consensus", "confidence"]
+    book = openpyxl.load_workbook(tmp_path / "out.xlsx")
+    kinds = [cell.data_type for cell in book.active[2]]
+    assert kinds == ["s", "n", "n", "s", "n"]
+
+
+def test_an_old_spreadsheet_is_only_read(tmp_path):
+    path = put(tmp_path, "x.csv", {"vote": ["a", "b"]})
+    with pytest.raises(ValueError, match=r"out\.xls cannot be written: its format is only read"):
+        combined(path, tmp_path / "out.xls")
     assert Format.of("x.xlsx").for_output("-", None).name == "csv"
 
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from typing import get_overloads
 
 import dask.dataframe as dd
 import duckdb
@@ -803,7 +804,9 @@ def test_objects_of_a_long_table_can_be_asked_about_by_name(made, kind, max_rows
         for task, worker, answer in frame.select("task", "worker", "answer").rows()
     }
     for task in consensus.object_ids:
-        assert consensus.explain(task).said["svm"] == said[task, "svm"]
+        by_model = consensus.explain(task).by_model
+        votes = dict(zip(by_model["model"], by_model["said"], strict=True))
+        assert votes["svm"] == said[task, "svm"]
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
@@ -850,6 +853,7 @@ def test_a_long_table_can_be_answered_with_one_row_per_object(made, kind, max_ro
         assert one["task"].to_list() == expected["task"].to_list()
 
 
+@pytest.mark.filterwarnings("ignore:.* were solved before")
 def test_new_objects_of_a_long_table_can_be_answered_with_one_row_each():
     votes = pd.DataFrame(
         {"task": ["q2", "q1", "q2"], "worker": ["a", "a", "b"], "answer": ["yes", "no", "no"]}
@@ -1030,6 +1034,7 @@ def test_new_scores_may_be_of_some_judges_in_columns_of_other_names():
     assert not (extend(table, judges)["confidence"] == some["confidence"]).all()
 
 
+@pytest.mark.filterwarnings("ignore:.* were solved before")
 @pytest.mark.parametrize("kind", ["polars", "duckdb"])
 def test_scores_in_a_long_table_may_have_a_scale_each_and_voters_may_be_new(made, kind):
     wide = graded_table(100).with_columns(cy=pl.col("gold").fill_null("fine"))
@@ -1479,3 +1484,23 @@ def test_polars_streams_the_join_of_the_answers():
     plan = answers.show_graph(engine="streaming", plan_stage="physical", raw_output=True)
     assert "equi-join" in plan
     assert "in-memory-join" not in plan
+
+
+def test_type_checkers_know_the_kind_of_the_table():
+    alone, both = (each.__annotations__["return"] for each in get_overloads(combine))
+    assert (alone, both) == ("Table", "tuple[Table, Consensus]")
+
+
+def test_soft_columns_are_remembered_with_their_models():
+    old = pl.DataFrame({"p": [0.9, 0.2], "q": [0.1, 0.8], "g0": [1.0, 0.0], "g1": [0.0, 1.0]})
+    named = {"classifiers": {"svm": {"a": "p", "b": "q"}}, "clusterings": {"gmm": ["g0", "g1"]}}
+    answered, consensus = combine(old, **named, method="ec3", return_consensus=True)
+    assert extend(old, consensus)["confidence"].to_list() == pytest.approx(answered["confidence"])
+
+
+def test_objects_solved_before_are_told():
+    table = long_table()
+    named = {"objects": "task", "voters": "worker", "classifiers": "answer"}
+    _, consensus = combine(table, **named, method="ec3", return_consensus=True)
+    with pytest.warns(ExtendWarning, match="were solved before; the answers follow from the new"):
+        extend(table, consensus, **named)

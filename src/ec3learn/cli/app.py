@@ -16,6 +16,7 @@ import click
 
 from .. import __version__
 from .._checks import InputError, require_integer
+from .._table import Table
 from .._text import printable
 from . import options as o
 from . import trust
@@ -51,6 +52,7 @@ INDENT = " " * 4
     default=200,
     help="How many contested objects to write, to report and to print with --json.",
 )
+@o.text
 @o.files("--save", metavar="FILE", help="Save the consensus, for `ec3learn apply`.")
 @o.files("--report", metavar="FILE", help="Write a report: one HTML file.")
 @o.fast
@@ -59,6 +61,7 @@ def combine(
     votes: str,
     contested: str | None,
     n_contested: int,
+    text: str | None,
     save: str | None,
     report: str | None,
     fast: bool,
@@ -75,6 +78,7 @@ def combine(
     ec3learn combine answers.csv --objects task --voters worker -c answer --known truth.csv
     cat votes.csv | ec3learn combine - -c svm,tree --out - > labels.csv
     """
+    from ..consensus import changed
     from ..tables.files import write_table
 
     out, quiet, overwrite = options["out"], options["quiet"], options["overwrite"]
@@ -92,10 +96,14 @@ def combine(
         summary = answered.consensus.summary(method_from(options), truth=answered.truth, fast=fast)
         if out is not None:
             answered.write(out, *written, per_object=options["per_object"])
+        review = named.contested(n_contested) if json or contested is not None else Table({})
+        if len(review):
+            review = answered.with_text(review, text)
         if contested is not None:
-            write_table(named.contested(n_contested), answered.file, contested, overwrite)
+            write_table(review, answered.file, contested, overwrite)
     if save is not None:
-        answered.consensus.save(save, overwrite=overwrite)
+        numbered = {} if options["objects"] else {"object_ids": None}  # rows have numbers only
+        changed(answered.consensus, **numbered).save(save, overwrite=overwrite)
     if report is not None:
         named.report(
             report,
@@ -109,8 +117,7 @@ def combine(
     if json:
         if summary.warning is not None:
             warnings.warn(summary.warning, stacklevel=1)
-        rows = list(named.contested(n_contested).rows())
-        show(summary.as_dict() | {"most_contested": rows}, json, file)
+        show(summary.as_dict() | {"most_contested": list(review.rows())}, json, file)
     elif not quiet:
         show(summary, file=file)
 
@@ -121,7 +128,8 @@ def combine(
 @o.naming
 @o.reading
 @o.answers
-def apply(consensus: str, votes: str, **options: Any) -> None:
+@o.json
+def apply(consensus: str, votes: str, json: bool, **options: Any) -> None:
     """Answer for new objects from a saved consensus.
 
     CONSENSUS is a file made by `ec3learn combine --save`. Columns are found by the names of its
@@ -142,6 +150,11 @@ def apply(consensus: str, votes: str, **options: Any) -> None:
         answered = extend_file(table, saved, naming, **added)
         written = options["out_format"], options["overwrite"]
         answered.write(out, *written, per_object=options["per_object"])
+    answer = answered.answered.answer
+    if json and answer is not None:
+        show(answer.summary(fast=True), json, sys.stderr if out == "-" else sys.stdout)
+    for note in () if json or answer is None else answer.solution.notes:
+        warnings.warn(str(note), stacklevel=1)
 
 
 @o.command
@@ -179,6 +192,8 @@ def explain(votes: str, object: str, json: bool, **options: Any) -> None:
 @o.reading
 @o.id
 @o.max_rows
+@o.files("--out", "-o", metavar="FILE", help="Write the table of voters.")
+@o.overwrite
 @o.json
 def voters(votes: str, json: bool, **options: Any) -> None:
     """Show how good each voter is, those in trouble first.
@@ -191,16 +206,23 @@ def voters(votes: str, json: bool, **options: Any) -> None:
     """
     from ..consensus import Consensus
     from ..diagnosis.voter_checks import worst_first
+    from ..tables.files import write_table
 
     if votes.endswith(".ec3"):
         for name in ("known", "classifiers", "clusterings"):
             if options[name]:
                 must = "must be left out for a saved consensus, which does not hold the votes"
                 raise InputError(name, must, came=", ".join(options[name]))
+        if options["out"]:
+            raise InputError("out", "must be left out for a saved consensus: pass --json")
         consensus = Consensus.load(votes)
     else:
+        prepare(votes, {"out": options["out"]}, options)
         with combined(votes, options) as answered:
             consensus = answered.consensus
+            if options["out"]:
+                table = worst_first(consensus)
+                return write_table(table, answered.file, options["out"], options["overwrite"])
     show(worst_first(consensus), json)
     if not json:
         for note in consensus.notes:
@@ -245,6 +267,8 @@ def compare(
         content = content_of_file(table, naming_from(options), id=options["id"])
         judged = {"truth": content.truth, "fast": fast}
         chosen = names(methods) if methods else None
+        if chosen == []:
+            raise InputError("methods", "must name at least one method", got=methods[0])
         compared = compare_methods(content.votes, content.known, chosen, **judged)
     show({"methods": compared, "note": compared.note} if json else compared, json)
 

@@ -78,6 +78,8 @@ fast = option(
     "--fast", is_flag=True, help="Leave out what solves again: cross-validation on known labels."
 )
 
+text = files("--text", metavar="COLUMN", help="A column to show with each object: its text.")
+
 # ---- groups --------------------------------------------------------------------------------------
 
 naming = group(
@@ -136,6 +138,17 @@ naming = group(
         metavar="NAME",
         default="up",
         help="The end of a scale that means the last of --classes: up (high) or down (low).",
+    ),
+    columns(
+        "--exclude",
+        multiple=True,
+        metavar="VOTERS",
+        help="Voters to leave out, such as those that `ec3learn voters` lists first.",
+    ),
+    columns(
+        "--clean",
+        is_flag=True,
+        help="Take labels that differ only in case, spaces around them or Unicode forms for one.",
     ),
     columns(
         "--missing",

@@ -113,6 +113,8 @@ def naming_from(options: Options) -> Naming:
         missing=names(options["missing"]),
         scale=scale_from(options),
         repeats=options["repeats"],
+        clean=options["clean"],
+        exclude=names(options["exclude"]),
     )
     if "known" not in options:
         return replace(naming, classifiers=classifiers or None, clusterings=clusterings or None)
@@ -197,10 +199,14 @@ def combined(
 
 def prepare(votes: str, outputs: Mapping[str, str | None], options: Options) -> None:
     """Refuse outputs that cannot be written, before any work; silence warnings if asked."""
-    from ..tables.files import require_outputs
+    from ..tables.files import files_of, require_outputs
 
-    inputs = {"votes": votes, "known": options.get("known"), "truth": options.get("truth")}
-    whole = "per_object" in options and not options["per_object"]
+    for name in ("out_format", "per_object"):
+        if options.get(name) and outputs["out"] is None:
+            raise InputError(name, phrase=f"{name} needs a file to write, out, got none")
+    read = files_of(votes)
+    inputs = {"votes": read, "known": options.get("known"), "truth": options.get("truth")}
+    whole = len(read) == 1 and "per_object" in options and not options["per_object"]
     require_outputs(outputs, options["overwrite"], inputs, whole)
     if options.get("quiet"):
         warnings.simplefilter("ignore")

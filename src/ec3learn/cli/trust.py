@@ -12,7 +12,7 @@ from . import options as o
 from .parsing import Options, combined, naming_from, opened, prepare, show
 
 if TYPE_CHECKING:
-    from ..tables.files import AnsweredFile
+    pass
 
 
 @o.command
@@ -108,7 +108,7 @@ def _by_kappa(title: str, table: Table) -> str:
 @o.id
 @o.max_rows
 @o.files("--out", "-o", metavar="FILE", help="Write the objects as a table, for --known.")
-@o.files("--text", metavar="COLUMN", help="A column to carry along with --out: the objects' text.")
+@o.text
 @o.overwrite
 @o.json
 def ask(
@@ -129,14 +129,14 @@ def ask(
     prepare(votes, {"out": out}, options)
     with combined(votes, options) as answered:
         asked = answered.by_row()[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
+        asked = answered.with_text(asked, text)
         if out is not None:
-            table = _to_label(asked, answered, text, options)
-            write_table(table, answered.file, out, options["overwrite"])
+            write_table(_to_label(asked, options), answered.file, out, options["overwrite"])
     if json or out is None:
         show(asked, json)
 
 
-def _to_label(asked: Table, answered: AnsweredFile, text: str | None, options: Options) -> Table:
+def _to_label(asked: Table, options: Options) -> Table:
     """The objects as a file for `--known`, named as in the input, with label to be filled in."""
     key = str(options["objects"] or options["id"] or "object")
     columns = {
@@ -144,8 +144,6 @@ def _to_label(asked: Table, answered: AnsweredFile, text: str | None, options: O
         for name, values in asked.columns.items()
         if name == "label" or any(value is not None for value in values)
     }
-    if text is not None:
-        columns[text] = answered.texts(text, asked["object"])
     return Table(columns)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -13,7 +13,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from .._checks import InputError, InputTypeError, require_choice
+from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg, count, listed
 from ..answer import ExtendWarning
 from ..consensus import Consensus
@@ -81,6 +81,8 @@ class Naming:
     missing: Any = None  # a label; for a file, labels as text
     scale: Any = None
     repeats: Repeats = "mean"  # of a long table
+    clean: bool = False  # labels that differ only in spelling are one
+    exclude: Collection[str] = ()  # voters that are left out
     truth: str | None = None  # a column of labels to judge the answer by
     unseen: bool = False  # known labels judge the answer too: the method does not see them
     chances: Mapping[str, str] = field(default_factory=dict)  # of known, of truth
@@ -97,6 +99,9 @@ class Naming:
             return replace(replace(self, known=None).find(frame), known_labels=self.known)
         self._require_roles(list(frame.collect_schema().names()))
         require_choice("repeats", self.repeats, REPEATS)
+        if self.objects is None and self.repeats != "mean":
+            must = "is for a long table, with one row per vote"
+            raise InputError("repeats", phrase=f"{arg('repeats', self.repeats)} {must}")
         if isinstance(self.classes, str):
             raise InputTypeError("classes", "must be a list of labels", got=self.classes)
         classes = None if self.classes is None else [plain(label) for label in self.classes]
@@ -104,6 +109,10 @@ class Naming:
         clusters = find_models(frame, self.clusterings, "clusterings", roles)
         taken = roles | set(columns_in(clusters))
         votes = find_models(frame, self.classifiers, "classifiers", taken, classes)
+        if self.objects is None:
+            for name in self.exclude:
+                if votes.pop(name, None) is None:
+                    raise unknown_name("exclude", name, votes)
         soft = [list(column) for column in votes.values() if isinstance(column, dict)]
         if not votes or (self.objects is not None and (len(votes) > 1 or soft)):
             must = "must name at least one column, and of a long table the one column of labels"
@@ -121,20 +130,24 @@ class Naming:
         for model in consensus.solution.models:
             wanted["classifiers" if model.is_voter else "clusterings"].append(model.name)
         wanted = {role: found for role, found in wanted.items() if getattr(self, role) is None}
+        soft = consensus.solution.soft_columns or {}
+        there = {name for name in names if name not in soft}
+        there |= {name for name, parts in soft.items() if {*parts.values()} <= {*names}}
         voters = wanted.get("classifiers")
-        if voters is not None and (self.objects is not None or not {*voters} & {*names}):
+        if voters is not None and (self.objects is not None or not {*voters} & there):
             must = "must have columns named like the classifiers of the consensus, "
             long = f"{arg('objects')}, {arg('voters')} and {arg('classifiers')}"
             remedy = f"A long table needs {long}; of another, rename the columns."
             must += listed(voters)
             raise InputError("table", must, came=listed(names), remedy=remedy)
-        lacking = [name for models in wanted.values() for name in models if name not in names]
+        lacking = [name for models in wanted.values() for name in models if name not in there]
         if lacking:
             n_lacking = count(len(lacking), "base model")
             text = f"The table has no column for {n_lacking} of the consensus; treated as missing: "
             warnings.warn(f"{text}{listed(lacking)}.", ExtendWarning, stacklevel=3)
         present: dict[str, Any] = {
-            role: [name for name in models if name in names] for role, models in wanted.items()
+            role: {name: soft.get(name, name) for name in models if name in there}
+            for role, models in wanted.items()
         }
         return replace(self, **present, classes=consensus.classes).find(frame)
 
@@ -186,6 +199,16 @@ class Columns(Naming):
     def stated(self) -> list[str]:
         """The columns of labels that are known, to the method or to judge it."""
         return [column for column in (self.known, self.truth) if column is not None]
+
+    @property
+    def soft(self) -> dict[str, dict[str, str]] | None:
+        """The columns of soft models, by model and class as text, for tables to come."""
+        models = {**self.classifiers, **self.clusterings}
+        soft = {name: column for name, column in models.items() if isinstance(column, dict)}
+        return {
+            name: {str(label): part for label, part in column.items()}
+            for name, column in soft.items()
+        } or None
 
     @property
     def join_keys(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 from .._checks import InputTypeError, require_bool
 from ..consensus import Consensus
@@ -28,6 +28,7 @@ WEIGHTY = (
 )  # warnings where nobody reads notes
 
 
+@overload
 def combine(
     table: Table,
     *,
@@ -41,6 +42,56 @@ def combine(
     classes: Sequence[Label] | None = None,
     missing: Label | None = None,
     scale: Any = None,
+    clean: bool = False,
+    repeats: Repeats = "mean",
+    per_object: bool = False,
+    proba: bool = False,
+    rule: Rule = "argmax",
+    prefix: str = "",
+    max_rows: int = MOST_ROWS,
+    return_consensus: Literal[False] = False,
+) -> Table: ...
+
+
+@overload
+def combine(
+    table: Table,
+    *,
+    classifiers: Any,
+    clusterings: Any = (),
+    method: str | Method = "auto",
+    known: Any = None,
+    class_prior: Mapping[Any, float] | None = None,
+    objects: str | None = None,
+    voters: str | None = None,
+    classes: Sequence[Label] | None = None,
+    missing: Label | None = None,
+    scale: Any = None,
+    clean: bool = False,
+    repeats: Repeats = "mean",
+    per_object: bool = False,
+    proba: bool = False,
+    rule: Rule = "argmax",
+    prefix: str = "",
+    max_rows: int = MOST_ROWS,
+    return_consensus: Literal[True],
+) -> tuple[Table, Consensus]: ...
+
+
+def combine(
+    table: Table,
+    *,
+    classifiers: Any,
+    clusterings: Any = (),
+    method: str | Method = "auto",
+    known: Any = None,
+    class_prior: Mapping[Any, float] | None = None,
+    objects: str | None = None,
+    voters: str | None = None,
+    classes: Sequence[Label] | None = None,
+    missing: Label | None = None,
+    scale: Any = None,
+    clean: bool = False,
     repeats: Repeats = "mean",
     per_object: bool = False,
     proba: bool = False,
@@ -87,6 +138,9 @@ def combine(
     them
         For voters that answer on a scale instead of naming classes; see `Scale`. `classes` then
         says what the ends mean.
+    clean : bool
+        Take labels that differ only in case, in spaces around them or in their form of Unicode for
+        one, in lower case.
     repeats : "mean", "last", "first" or "error"
         What to do with several votes of a voter on one object of a long table, as in
         `Votes.from_long`. Which vote is the last depends on the order of the rows, which some lazy
@@ -143,6 +197,7 @@ def combine(
         missing,
         scale,
         repeats,
+        clean,
     )
     output, columns = Output(prefix, proba, rule), naming.find(frame)
     require_bool("per_object", per_object)
@@ -169,13 +224,14 @@ def votes_from(
     classes: Sequence[Label] | None = None,
     missing: Label | None = None,
     scale: Any = None,
+    clean: bool = False,
     repeats: Repeats = "mean",
 ) -> Votes:
     """Make `Votes` from the columns of a table.
 
     Parameters
     ----------
-    table, classifiers, clusterings, objects, voters, classes, missing, scale, repeats
+    table, classifiers, clusterings, objects, voters, classes, missing, scale, clean, repeats
         As in `combine`.
 
     Returns
@@ -203,6 +259,7 @@ def votes_from(
         missing,
         scale,
         repeats,
+        clean,
     )
     return content_of(frame, naming.find(frame)).votes
 
@@ -217,6 +274,7 @@ def extend(
     voters: str | None = None,
     missing: Label | None = None,
     scale: Any = None,
+    clean: bool = False,
     repeats: Repeats = "mean",
     per_object: bool = False,
     proba: bool = False,
@@ -233,7 +291,7 @@ def extend(
     classifiers, clusterings : as in `combine`
         The columns of the base models; by default those that are named like the base models of the
         consensus.
-    objects, voters, missing, repeats, per_object, proba, prefix
+    objects, voters, missing, clean, repeats, per_object, proba, prefix
         As in `combine`.
     scale : as in `combine`
         By default the scales of the consensus; answers that are not on them are an error. A
@@ -266,6 +324,7 @@ def extend(
         missing=missing,
         scale=scale,
         repeats=repeats,
+        clean=clean,
     )
     output = Output(prefix, proba)
     columns = naming.find_for(frame, consensus)

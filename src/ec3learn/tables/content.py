@@ -18,7 +18,7 @@ from .._table import Table
 from .._typing import Array
 from ..consensus import Consensus
 from ..votes import Votes
-from ..votes.labels import plain
+from ..votes.labels import cleaned, plain
 from ..votes.layout import frozen
 from ..votes.scale import voter_scale
 from .columns import Column, Columns, hard
@@ -91,6 +91,8 @@ def rows_of(frame: Frame, columns: Columns) -> tuple[Frame, Frame | None]:
             return frame, None
         return collect(count_rows(frame, columns.keys, columns.row_number)), None
     votes = frame.select(columns.objects, columns.voters, columns.labels)
+    if columns.exclude:
+        votes = votes.filter(~nw.col(str(columns.voters)).cast(nw.String).is_in(columns.exclude))
     objects = frame.select(columns.keys)
     if isinstance(frame, nw.DataFrame):
         return _one_row_per_object(objects.unique(maintain_order=True), columns), votes
@@ -125,7 +127,7 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
         name: _values(rows, column) for name, column in columns.clusterings.items()
     } or None
     options: dict[str, Any] = {
-        name: getattr(columns, name) for name in ("classes", "missing", "scale")
+        name: getattr(columns, name) for name in ("classes", "missing", "scale", "clean")
     }
     if long is not None:
         parts = {"objects": columns.objects, "voters": columns.voters, "labels": columns.labels}
@@ -168,6 +170,9 @@ def _labels_of(columns: Columns, argument: str, rows: Frame, names: Array | None
     if column is None or rows.get_column(column).is_null().all():
         return None
     labels = nw.maybe_reset_index(rows.get_column(column))  # an index would name objects
+    if columns.clean:
+        kind, backend = labels.dtype, labels.implementation
+        labels = nw.new_series(column, [*map(cleaned, labels.to_list())], kind, backend=backend)
     if argument not in columns.chances:
         return labels.to_native()
     chances = rows.get_column(columns.chances[argument])

@@ -7,6 +7,7 @@ talk to their servers, and have nothing that makes such a table.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from os import PathLike
@@ -112,19 +113,33 @@ def export_columns(
     title, rows_of, remedy = TOOLS[tool]
     try:
         items = json.loads(source) if isinstance(source, (str, bytes)) else source
-        items = [items] if isinstance(items, dict) else items
-        rows = [row for item in items for row in rows_of(item, machines)]
+        items = [items] if isinstance(items, dict) else list(items)
+        rows_by_item = [list(rows_of(item, machines)) for item in items]
+        others = _other_kinds(items) if rows_of is _label_studio_rows else []
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         broken = isinstance(error, (ValueError, RecursionError))
         reason = first_line(error) if broken else f"an item is not as {title} writes it"
         phrase = f"{name} must be an export of {title}: {reason}"
         raise InputError("source", phrase=phrase, remedy=remedy) from None
+    rows = [row for of_item in rows_by_item for row in of_item]
     if not any(row.answers or row.known for row in rows):
-        items = count(len(items), "item")
-        phrase = f"{name} must have annotations with labels or ratings, got {items} without any"
-        remedy = "Spans, boxes and rankings are no votes."
-        raise InputError("source", phrase=phrase, remedy=remedy)
+        kinds = f", of {', '.join(others)} only" if others else ""
+        phrase = f"{name} must have annotations with labels or ratings"
+        came = f"got {count(len(items), 'item')} without any{kinds}"
+        remedy = f"What can be votes: {', '.join(ANSWERS)}."
+        raise InputError("source", phrase=f"{phrase}, {came}", remedy=remedy)
+    n_empty = sum(not any(row.answers or row.known for row in of_item) for of_item in rows_by_item)
+    if n_empty:
+        text = f"{n_empty:,} of {count(len(items), 'item')} in {name} have no annotation that votes"
+        warnings.warn(f"{text}. Those without any annotation are left out.", stacklevel=4)
     return _columns(rows)
+
+
+def _other_kinds(items: list[Any]) -> list[str]:
+    """The types of results of Label Studio that are no votes: spans, boxes, rankings."""
+    annotations = [each for item in items for each in item.get("annotations") or ()]
+    results = (result for each in annotations for result in each.get("result") or ())
+    return sorted({str(result.get("type")) for result in results} - ANSWERS.keys())
 
 
 # ---- rows ----------------------------------------------------------------------------------------

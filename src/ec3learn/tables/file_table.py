@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from glob import escape, glob
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,9 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from .._checks import InputError
+from .._text import listed
 from .engines import OURS, Frame, quoted
-from .formats import STANDARD, Format, format_of_content
+from .formats import STANDARD, Format, format_of_content, is_table
 from .label_types import INTEGER, whole
 from .reading import MEMORY, READERS, Source, Workspace, delimiter_of, open_source, text, workspace
 
@@ -103,19 +106,41 @@ def open_file(
     beside: str | None = None,
     bar: bool = False,
 ) -> Iterator[FileTable]:
-    """Open a file, or standard input for "-"; temporary files are `beside` the output."""
+    """Open a file, several files, or standard input; temporary files are `beside` the output."""
     if path == STANDARD and format is None and hasattr(sys.stdin.buffer, "peek"):
         format = "csv" if delimiter is not None else format_of_content(sys.stdin.buffer.peek())
-    kind = Format.of(path, format, delimiter)
-    if sheet is not None and kind.name != "excel":
+    kinds = {name: Format.of(name, format, delimiter) for name in files_of(path)}
+    formats = {kind.name for kind in kinds.values()}
+    if len(formats) > 1:
+        raise InputError("votes", "must be files of one format", came=listed(sorted(formats)))
+    if sheet is not None and formats != {"excel"}:
         must = "must be left out unless the file is a spreadsheet"
-        raise InputError("sheet", must, came=f"{sheet!r} for {kind.name}")
-    with (
-        workspace(beside, memory, bar=bar) as work,
-        open_source(path, kind, encoding, sheet, work) as source,
-    ):
-        work.bar.update(f"Reading {source.name}")
-        yield _read(source)
+        raise InputError("sheet", must, came=f"{sheet!r} for {formats.pop()}")
+    with workspace(beside, memory, bar=bar) as work, ExitStack() as stack:
+        tables = []
+        for name, kind in kinds.items():
+            work.bar.update(f"Reading {name}")
+            source = open_source(name, kind, encoding, sheet, work)
+            tables.append(_read(stack.enter_context(source)))
+        yield tables[0] if len(tables) == 1 else _stacked(tables)
+
+
+def files_of(path: str) -> list[str]:
+    """The files in a folder, or those of a pattern such as votes-*.csv; else the path."""
+    if path == STANDARD or os.path.isfile(path):
+        return [path]
+    if os.path.isdir(path):
+        return sorted(filter(is_table, glob(os.path.join(escape(path), "*")))) or [path]
+    return sorted(filter(os.path.isfile, glob(path))) or [path]
+
+
+def _stacked(tables: list[FileTable]) -> FileTable:
+    """The rows of several tables, one after the other; columns are matched by name."""
+    first, paths = tables[0], ", ".join(text(table.parquet) for table in tables)
+    parquet = first.work.folder / "stacked.parquet"
+    rows = f"SELECT * FROM read_parquet([{paths}], union_by_name = true)"
+    first.connection.execute(f"COPY ({rows}) TO {text(parquet)} (FORMAT parquet)")
+    return replace(first, parquet=parquet)
 
 
 def _read(source: Source) -> FileTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..votes.labels import label_array
 from .columns import Columns, Naming, columns_in, require_column
 from .content import Content, content_of, labels_for
 from .engines import OURS, quoted
-from .file_table import ROW, FileTable, open_file
+from .file_table import ROW, FileTable, files_of, open_file
 from .formats import STANDARD, is_file
 from .label_types import whole
 from .pipeline import MOST_ROWS, Answered, Output, Rule, combine_frame, extend_frame
@@ -31,6 +31,7 @@ __all__ = [
     "combine_file",
     "content_of_file",
     "extend_file",
+    "files_of",
     "open_file",
     "require_outputs",
     "write_table",

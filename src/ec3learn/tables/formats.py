@@ -22,7 +22,7 @@ FORMATS = {
 }
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 TEXT = ("csv", "tsv", "jsonl")  # compressed as a whole, where the others compress by themselves
-WRITTEN = (*TEXT, "parquet", "arrow")
+WRITTEN = (*TEXT, "parquet", "arrow", "excel")
 ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | COMPRESSIONS.keys()
 BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "excel", b"{": "jsonl"}
 
@@ -45,7 +45,12 @@ def format_of_content(head: bytes) -> str | None:
 def is_file(name: str) -> bool:
     """Whether a name, FILE or FILE:COLUMN, is one of a file rather than of a column."""
     paths = (name, name.rpartition(":")[0])
-    return any(os.path.isfile(path) or PurePath(path).suffix.lower() in ENDINGS for path in paths)
+    return any(os.path.isfile(path) or is_table(path) for path in paths)
+
+
+def is_table(path: str) -> bool:
+    """Whether a name is one of a table, by its ending."""
+    return PurePath(path).suffix.lower() in ENDINGS
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,13 @@ class Format:
     def for_output(self, path: str, format: str | None) -> Format:
         """The format of an output: as the user says, by its name, or else this one."""
         if format is None and path == STANDARD:
-            return replace(self, compression=None) if self.name in WRITTEN else Format("csv")
+            kept = self.name in WRITTEN and self.name != "excel"
+            return replace(self, compression=None) if kept else Format("csv")
         output = Format.of(path, format, argument="out_format")
-        if output.name not in WRITTEN:
-            phrase = f"{path} cannot be written: {output.name} is a format that is only read"
-            remedy = f"Choose from: {', '.join(WRITTEN)}."
+        old = output.name == "excel" and not path.lower().endswith((STANDARD, ".xlsx"))
+        if output.name not in WRITTEN or old:
+            phrase = f"{path} cannot be written: its format is only read"
+            remedy = f"Choose from: {', '.join(WRITTEN)} (.xlsx)."
             raise InputError("out_format", phrase=phrase, remedy=remedy)
         return replace(output, delimiter=self.delimiter) if output.name == self.name else output
 

@@ -174,6 +174,7 @@ def combine_frame(
                 f"The objects here are the {rows} of the table, each counted as often as it occurs."
             )
             consensus = _with_note(consensus, "distinct rows", text)
+    consensus = changed(consensus, soft_columns=columns.soft)
     return Answered(frame, columns, output, consensus, content.rows, answer, content.truth)
 
 

@@ -155,6 +155,7 @@ PROBLEMS = {
     r"on Line: (\d+).*unterminated quote": (
         "must close every quote, and have nothing but a delimiter behind it, in line {0}"
     ),
+    r"Maximum line size of (\d+) bytes": "must have lines of at most {0} bytes",
     r"CSV Parser state machine": "must end all its lines in the same way",
     r"Malformed JSON.*in line \d+: ([^.]*)": "must hold a JSON object in each line, got {0}",
     r"Failed to parse string: ('.*') as": "must hold numbers where probabilities are, got {0}",

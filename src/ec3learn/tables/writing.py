@@ -7,15 +7,16 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 
-from .._checks import InputError, InputFileError
+from .._checks import InputError, InputFileError, require_library
 from .._files import is_full, is_plain, place_for, publish
 from .._table import Table
-from .._text import arg, first_line
+from .._text import UNSHOWN, arg
 from .formats import STANDARD, Format
 from .reading import Workspace, text
 
@@ -75,12 +76,14 @@ def write_rows(
     try:
         if format.name == "arrow":
             _write_arrow(rows, finished)
+        elif format.name == "excel":
+            _write_excel(rows, finished)
         else:
             rows.query("written", f"COPY (FROM written) TO {text(finished)} ({_options(format)})")
     except (duckdb.Error, pa.ArrowException, OSError) as error:
         if not is_full(error):
             raise
-        phrase = f"{path} cannot be written: {first_line(error)}"
+        phrase = f"{path} cannot be written: no space is left on the device"
         raise InputFileError("out", phrase=phrase) from None
     if path == STANDARD:
         with open(finished, "rb") as file:
@@ -109,3 +112,27 @@ def _write_arrow(rows: Any, target: Path) -> None:
     ):
         for batch in batches:
             writer.write_batch(batch)
+
+
+def _write_excel(rows: Any, target: Path) -> None:
+    """Write a spreadsheet, whose texts are texts even where they look like formulas."""
+    require_library("Writing a spreadsheet", "openpyxl", "excel")
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("votes")
+    sheet.append(rows.columns)
+    for batch in rows.to_arrow_reader():
+        for line in zip(*batch.to_pydict().values(), strict=True):
+            cells = [WriteOnlyCell(sheet, _cell(value)) for value in line]
+            for cell in cells:
+                cell.data_type = "s" if cell.data_type == "f" else cell.data_type
+            sheet.append(cells)
+    book.save(target)
+
+
+def _cell(value: Any) -> Any:
+    """A value as a cell can hold it."""
+    plain = value if isinstance(value, (bool, int, float, NoneType)) else str(value)
+    return UNSHOWN.sub("\ufffd", plain) if isinstance(plain, str) else plain
