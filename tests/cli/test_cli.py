@@ -400,7 +400,8 @@ def test_a_saved_model_answers_for_any_format(folder, run, learned, applied):
 
 
 def test_objects_that_were_solved_before_are_told_when_they_are_answered_again(crowd, run):
-    assert run("combine", "crowd.csv", *OF_LONG, "-m", "ec3", "--save", "crowd.ec3")[0] == DONE
+    saving = ["-m", "ec3", "--save", "crowd.ec3", "--keep-objects"]
+    assert run("combine", "crowd.csv", *OF_LONG, *saving)[0] == DONE
     code, _, err = run("apply", "crowd.ec3", "crowd.csv", *OF_LONG)
     n_objects = len(set(column("crowd.csv", "task")))
     assert code == DONE
@@ -675,6 +676,10 @@ def test_the_help_alone_loads_nothing_heavy():
         (
             "combine votes.csv -c svm --out-format csv",
             "out_format needs a file to write, out, got none.",
+        ),
+        (
+            "combine votes.csv -c svm --save x.ec3 --keep-objects",
+            "keep_objects is for a long table, with one row per vote, whose consensus is saved.",
         ),
         (
             "combine votes.csv -c svm --per-object",

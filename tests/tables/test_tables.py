@@ -806,7 +806,7 @@ def test_objects_of_a_long_table_can_be_asked_about_by_name(made, kind, max_rows
     for task in consensus.object_ids:
         by_model = consensus.explain(task).by_model
         votes = dict(zip(by_model["model"], by_model["said"], strict=True))
-        assert votes["svm"] == said[task, "svm"]
+        assert all(said[task, voter] == votes[voter] for voter in votes if voter != "all else")
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])

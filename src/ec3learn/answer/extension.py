@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from .._text import arg, count
 from .._typing import Array
 from ..algebra.membership import Membership, entries, membership_of
 from ..votes import Prior, Votes, as_class_votes, hardened, n_alike
-from ..votes.labels import kind_of, plain
+from ..votes.labels import kind_of
 from ..votes.layout import frozen
 from .solution import Solution, unanswered_notes
 
@@ -73,29 +72,17 @@ def extended(outcome: Solution, votes: Votes, prior: Any = None) -> Solution:
     )
 
 
-def name_hashes(names: Array) -> Array:
-    """The names of objects as 64 bits: a file can tell that one is known, and names none."""
-    texts = (str(plain(name)).encode(errors="surrogatepass") for name in names)
-    digests = (blake2b(text, digest_size=8).digest() for text in texts)
-    return np.array([int.from_bytes(digest) for digest in digests], dtype=np.uint64)
-
-
 def _warn_of_solved(outcome: Solution, votes: Votes) -> None:
     """Warn of objects that were solved before: their answers forget their old votes."""
-    solved = outcome.stored_names
-    if solved is None and outcome.object_ids is not None:
-        solved = name_hashes(outcome.object_ids)
-    if solved is None or votes.object_ids is None:
+    if outcome.object_ids is None or votes.object_ids is None:
         return
-    n_again = int(np.isin(name_hashes(votes.object_ids), solved).sum())
+    solved = set(map(str, outcome.object_ids))  # a file may have 1 as text
+    n_again = sum(str(name) in solved for name in votes.object_ids)
     if n_again:
         again = count(n_again, "object was", "objects were")
         remedy = "To use the old votes too, append the new ones to them and solve again."
-        warnings.warn(
-            f"{again} solved before; the answers follow from the new votes alone. {remedy}",
-            ExtendWarning,
-            stacklevel=3,
-        )
+        text = f"{again} solved before; the answers follow from the new votes alone. {remedy}"
+        warnings.warn(text, ExtendWarning, stacklevel=3)
 
 
 def readable_votes(outcome: Solution, votes: Votes) -> Votes:

@@ -85,7 +85,6 @@ class Solution(Details):
     stored_voters: Table | None = None  # where there are no votes to make it from
     stored_doubts: Table | None = None  # as `diagnosis.voter_checks` found them
     soft_columns: Mapping[str, Mapping[str, str]] | None = None  # of a table: by model and class
-    stored_names: Array | None = None  # hashes of the objects' names, where these are not kept
     stored_total: float | None = None  # how many objects its shares are of, where that is known
 
     def __post_init__(self) -> None:

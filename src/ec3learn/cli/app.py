@@ -54,6 +54,12 @@ INDENT = " " * 4
 )
 @o.text
 @o.files("--save", metavar="FILE", help="Save the consensus, for `ec3learn apply`.")
+@o.files(
+    "--keep-objects",
+    is_flag=True,
+    help="Keep the names and answers of a long table's objects in what is saved; `ec3learn apply` "
+    "tells which of its objects were solved before.",
+)
 @o.files("--report", metavar="FILE", help="Write a report: one HTML file.")
 @o.fast
 @o.json
@@ -63,6 +69,7 @@ def combine(
     n_contested: int,
     text: str | None,
     save: str | None,
+    keep_objects: bool,
     report: str | None,
     fast: bool,
     json: bool,
@@ -78,10 +85,12 @@ def combine(
     ec3learn combine answers.csv --objects task --voters worker -c answer --known truth.csv
     cat votes.csv | ec3learn combine - -c svm,tree --out - > labels.csv
     """
-    from ..consensus import changed
     from ..tables.files import write_table
 
     out, quiet, overwrite = options["out"], options["quiet"], options["overwrite"]
+    if keep_objects and not (save and options["objects"]):
+        must = "is for a long table, with one row per vote, whose consensus is saved"
+        raise InputError("keep_objects", phrase=f"keep_objects {must}")
     outputs = {"out": out, "save": save, "report": report, "contested": contested}
     prepare(votes, outputs, options)
     require_integer("n_contested", n_contested, 0)
@@ -102,8 +111,7 @@ def combine(
         if contested is not None:
             write_table(review, answered.file, contested, overwrite)
     if save is not None:
-        numbered = {} if options["objects"] else {"object_ids": None}  # rows have numbers only
-        changed(answered.consensus, **numbered).save(save, overwrite=overwrite)
+        answered.consensus.save(save, objects=keep_objects, overwrite=overwrite)
     if report is not None:
         named.report(
             report,

@@ -20,7 +20,6 @@ from .._files import path_of, place_for, whole_file
 from .._table import Table
 from .._text import first_line
 from .._typing import Array
-from ..answer.extension import name_hashes
 from ..answer.mixtures import LogPoolRule, PanelRule, PrecisionRule, RegressionRule, SubtypeRule
 from ..answer.notes import Note
 from ..answer.rule import GroupRule, Term
@@ -81,8 +80,6 @@ def _without_votes(solution: Solution, notes: tuple[Note, ...], objects: bool) -
     )
     if objects:
         changes = {"solved_proba": solution.row_proba, "solved_counts": solution.row_counts}
-    if solution.object_ids is not None:
-        changes["stored_names"] = name_hashes(solution.object_ids)
     if solution.votes is not None:
         changes["stored_voters"] = voters(solution)
         changes["stored_doubts"] = voter_checks(solution)
