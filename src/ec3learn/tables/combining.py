@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from .._checks import InputTypeError, require_bool
+from .._checks import require_bool, require_kind
 from ..consensus import Consensus
 from ..diagnosis.voter_checks import bias_notes
 from ..methods import Method, ReliabilityWarning, method_of
@@ -312,9 +312,7 @@ def extend(
     >>> extend(pd.DataFrame({"svm": ["b"], "knn": ["b"]}), consensus)["consensus"].tolist()
     ['b']
     """
-    if not isinstance(consensus, Consensus):
-        must, remedy = "must be a Consensus", "Consensus.load(path) reads one from a file."
-        raise InputTypeError("consensus", must, came=type(consensus).__name__, remedy=remedy)
+    require_kind("consensus", consensus, Consensus, "Consensus.load(path) reads one from a file.")
     frame = as_frame(table)
     naming = Naming(
         classifiers,
