@@ -106,8 +106,8 @@ def combine(
         if out is not None:
             answered.write(out, *written, per_object=options["per_object"])
         review = named.contested(n_contested) if json or contested is not None else Table({})
-        if len(review):
-            review = answered.with_text(review, text)
+        if text is not None and len(review):
+            review = Table({**review.columns, text: answered.texts(text, review["object"])})
         if contested is not None:
             write_table(review, answered.file, contested, overwrite)
     if save is not None:

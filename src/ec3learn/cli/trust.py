@@ -129,7 +129,9 @@ def ask(
     prepare(votes, {"out": out}, options)
     with combined(votes, options) as answered:
         asked = answered.by_row()[0].ask(n, goal, random_state=seed)  # type: ignore[arg-type]
-        asked = answered.with_text(asked, text)
+        if text is not None:
+            texts = {text: answered.texts(text, asked["object"])}
+            asked = Table({**asked.columns, **texts}, asked.note)
         if out is not None:
             write_table(_to_label(asked, options), answered.file, out, options["overwrite"])
     if json or out is None:
