@@ -383,6 +383,7 @@ def test_some_rows_are_solved_like_a_table_of_them(w8_table):
 def test_one_row_may_be_taken_by_its_number(w8):
     assert said(w8[6]) == [w8.said(6)]
     assert said(w8[-1]) == [w8.said(7)]
+    assert w8.said(-8) == w8.said(0)
 
 
 def test_rows_keep_their_names():
@@ -912,12 +913,28 @@ def test_repeated_votes_are_one_soft_vote():
     assert_array_equal(votes_per_model(votes), [1, 2])
 
 
-@pytest.mark.parametrize(("repeats", "said"), [("first", "a"), ("last", "b")])
-def test_the_first_or_the_last_of_repeated_votes_is_kept(repeats, said):
-    votes = Votes.from_long(
-        ["q1", "q1"], ["ann", "ann"], ["a", "b"], classes=["a", "b"], repeats=repeats
-    )
-    assert votes.said(0) == [said]
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("pqrs"), st.sampled_from("abc"), st.sampled_from("xyz")),
+        min_size=1,
+        max_size=15,
+    ),
+    st.sampled_from(["mean", "first", "last"]),
+)
+def test_of_repeated_votes_all_or_the_first_or_the_last_count(rows, repeats):
+    objects, voters, labels = map(list, zip(*rows, strict=True))
+    votes = Votes.from_long(objects, voters, labels, repeats=repeats)
+    asked = {(item, voter): [] for item, voter, _ in rows}
+    for item, voter, label in rows:
+        asked[item, voter].append(label)
+    kept = {"mean": slice(None), "first": slice(1), "last": slice(-1, None)}[repeats]
+    for i, item in enumerate(votes.object_ids):
+        for model, said in zip(votes.models, votes.said(i), strict=True):
+            labels = asked.get((item, model.name), [])[kept]
+            shares = {label: labels.count(label) / len(labels) for label in set(labels)}
+            expected = shares if len(shares) > 1 else next(iter(shares), None)
+            assert said == (pytest.approx(shares) if len(shares) > 1 else expected)
+    assert votes.stores.n_repeated == len(rows) - len(asked)
 
 
 def test_a_repeat_of_the_same_label_is_one_whole_vote():
