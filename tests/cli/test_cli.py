@@ -320,6 +320,20 @@ def test_scores_are_answered_as_by_the_library(scores, run, ending):
     )
 
 
+def test_numbers_between_two_ends_are_scores(folder, run):
+    rng, truth = np.random.default_rng(0), np.arange(60) % 2
+    judges = {name: np.clip(truth * 0.4 + rng.normal(0.3, 0.1, 60), 0, 1) for name in "abc"}
+    pl.DataFrame(judges).write_csv("raw.csv")
+    words = ["--scale", "0.0-1.0", "--classes", "bad,good", "--out", "out.csv", "--save", "x.ec3"]
+    assert run("combine", "raw.csv", "-c", "a,b,c", *words)[0] == DONE
+    assert column("out.csv") == [("bad", "good")[z] for z in truth]
+    assert run("apply", "x.ec3", "raw.csv", "--out", "new.csv")[0] == DONE
+    assert column("new.csv") == column("out.csv")
+    code, _, err = run("combine", "raw.csv", "-c", "a,b,c", "--scale", "1.0-0.0", *words[2:4])
+    assert (code, err.count("\n")) == (WRONG_INPUT, 1)
+    assert "must be the lowest score, and below the highest, got 1.0 and 0.0" in err
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

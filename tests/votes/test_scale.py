@@ -223,7 +223,7 @@ def notes_of(votes, kind):
 def test_answers_off_the_scale_are_counted_in_a_note():
     scale = Scale(range(10), outside="missing")
     said = {"a": [0, 11, 9, 11], "b": [1, 8, -3, 5], "c": [7, "?", 7, 7]}
-    note = ["4 answers off the scale were taken as missing."]
+    note = ["Off the scale and taken as missing: 4 answers."]
     wide = Votes.from_labels(said, classes=FINE_TOXIC, scale=scale)
     assert notes_of(wide, "outside") == note
     objects, voters = [0, 1, 2, 3] * 3, [*"aaaabbbbcccc"]
@@ -231,9 +231,9 @@ def test_answers_off_the_scale_are_counted_in_a_note():
     long = Votes.from_long(objects, voters, labels, classes=FINE_TOXIC, scale=scale)
     assert notes_of(long, "outside") == note
     weighted = Votes.from_labels(said, classes=FINE_TOXIC, scale=scale, sample_weight=[1, 2, 3, 0])
-    assert notes_of(weighted, "outside") == ["7 answers off the scale were taken as missing."]
+    assert notes_of(weighted, "outside") == ["Off the scale and taken as missing: 7 answers."]
     more = wide.add({"d": [1, 99, 2, 3]}, scale=scale)
-    assert notes_of(more, "outside") == ["5 answers off the scale were taken as missing."]
+    assert notes_of(more, "outside") == ["Off the scale and taken as missing: 5 answers."]
     right = Votes.from_labels({"a": [1, 2]}, classes=FINE_TOXIC, scale=scale)
     assert notes_of(right, "outside") == []
 

@@ -118,8 +118,8 @@ naming = group(
         multiple=True,
         metavar="ANSWERS",
         help="Answers of voters who score or rate instead of naming classes, from low to high: "
-        "0-9, or low,medium,high; for one voter, NAME=0-9. --classes says what the ends mean. "
-        "May be repeated.",
+        "0-9, or low,medium,high; 0.0-1.0 for any number between; for one voter, NAME=0-9. "
+        "--classes says what the ends mean. May be repeated.",
     ),
     columns(
         "--unordered",

@@ -64,6 +64,8 @@ def scale_from(options: Options) -> Any:
     Scale(values=(1, 2, 3), unordered=('unsure',), direction='up', outside='error')
     >>> list(scale_from(options | {"scale": ["ann=low,medium,high", "bob=0-9"]}))
     ['ann', 'bob']
+    >>> scale_from(options | {"scale": ["0.0-1.0"]})
+    Scale(values=0.0, unordered=1.0, direction='up', outside='error')
     """
     from ..tables.label_types import whole
     from ..votes import Scale
@@ -76,7 +78,13 @@ def scale_from(options: Options) -> Any:
                 raise InputError(name, phrase=f"{name} needs a scale, got none")
         return None
     parts = [("", word) if "=" not in word else _pair(word, "scale") for word in options["scale"]]
-    scales = {name: Scale(_answers(word), **how) for name, word in parts}
+    scales: dict[str, Scale] = {}
+    for name, word in parts:
+        ends = re.fullmatch(r"(-?\d*\.\d+) *(?:-|\.\.) *(-?\d*\.\d+)", word.strip())
+        if ends is not None:  # numbers with a point: scores of any value between them
+            scales[name] = Scale(**how | {"values": float(ends[1]), "unordered": float(ends[2])})
+        else:
+            scales[name] = Scale(_answers(word), **how)
     if len(scales) < len(parts) or ("" in scales and len(scales) > 1):
         must = "must be one scale for all voters, or one for each as NAME=ANSWERS"
         raise InputError("scale", must, came=", ".join(options["scale"]))

@@ -157,7 +157,7 @@ class Method(BaseEstimator):  # type: ignore[misc]
             )
         if votes.stores.n_outside:
             outside = count(round(votes.stores.n_outside), "answer")
-            notes.append(Note("outside", f"{outside} off the scale were taken as missing."))
+            notes.append(Note("outside", f"Off the scale and taken as missing: {outside}."))
         silent = np.flatnonzero(votes.models.is_voter & (votes_per_model(votes) == 0)).tolist()
         if silent:
             names = some([votes.models[m].name for m in silent])
