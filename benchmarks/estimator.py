@@ -347,23 +347,26 @@ def tables(rows: pd.DataFrame, page: Path) -> None:
     )
 
 
+def clear(gap: list[str]) -> bool:
+    """Whether the interval around a gap leaves 0 out."""
+    return abs(float(gap[0])) > float(gap[1])
+
+
 def markdown(rows: pd.DataFrame, group: str) -> str:
-    lines = []
+    """Return a table of means, each with how far the method is behind ours, * where that is clear."""
+    columns: dict[str, list[str]] = {}
     for labels, part in chosen(rows, group):
-        by_score = {score: compare(means(part, score), SCORES[score]) for score in FARTHEST}
-        lines += [f"{headline(part, labels)[0].upper()}{headline(part, labels)[1:]}.", ""]
-        lines += [
-            "| method | " + " | ".join(f"{score} | rank | behind" for score in by_score) + " |",
-            "|---" * 10 + "|",
-        ]
-        for m, method in enumerate(by_score["AUC"]["method"]):
-            cells = [
-                f"{own['mean'][m]} | {own['rank'][m]} | {own['behind'][m]}"
-                for own in by_score.values()
-            ]
-            lines.append(f"| {method} | {' | '.join(cells)} |")
-        lines.append("")
-    return "\n".join(lines)
+        for score in ("log loss", "accuracy"):
+            own = compare(means(part, score), SCORES[score])
+            gaps = [gap.split(" ± ") for gap in own["behind"]]
+            gaps = [f" ({g[0]}{'*' * clear(g)})" if len(g) == 2 else "" for g in gaps]
+            name = f"{score}, {labels} labels"
+            columns[name] = [mean + gap for mean, gap in zip(own["mean"], gaps, strict=True)]
+            columns |= {"method": own["method"]}
+    names = ["method", *(name for name in columns if name != "method")]
+    lines = [f"{' | '.join(names)}", "|".join(["---"] * len(names))]
+    lines += [" | ".join(cells) for cells in zip(*(columns[name] for name in names), strict=True)]
+    return "\n".join(f"| {line} |" for line in lines) + "\n"
 
 
 def main() -> int:

@@ -259,7 +259,6 @@ def test_the_answer_of_the_default_pools_for_a_row_does_not_depend_on_the_batch(
     )
 
 
-@pytest.mark.filterwarnings("ignore:The convolutional network was left out")
 def test_the_pipeline_of_the_paper_takes_one_line(iris):
     X, new_X, y, new_y = iris
     model = EC3Classifier("paper", "paper", "iec3", random_state=0)

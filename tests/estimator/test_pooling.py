@@ -64,6 +64,16 @@ def test_labels_tell_a_good_classifier_from_one_that_guesses(votes):
     assert str(consensus.notes[0]).startswith(words)
 
 
+def test_on_objects_it_did_not_see_the_pool_is_better_than_its_classifiers_and_their_mean(votes):
+    rest = np.arange(200, 300)
+
+    def loss(proba):
+        return -np.log(proba[rest, TRUTH[rest]]).mean()
+
+    rivals = [*TABLES.values(), PooledVote().solve(votes).proba]
+    assert loss(PooledVote().solve(votes, known=KNOWN).proba) < min(map(loss, rivals))
+
+
 def test_clusterings_count_less_the_more_labels_there_are(clustered):
     alone = PooledVote(clusterings=False)
     for n_labels, share in ((9, 1 / 2), (60, 5 / 25)):

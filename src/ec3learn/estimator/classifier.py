@@ -246,15 +246,15 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         """Columns of free text, and who gets no weights; warnings, too."""
         texts = columns_of_text(X) if isinstance(self.classifiers, str) else []
         notes = [Note("free text", f"The column {name!r} {FREE_TEXT}") for name in texts]
-        if self.classifiers == "paper" and "cnn" not in dict(pool):
-            text = "The convolutional network was left out: pip install 'ec3learn[cnn]' adds it."
-            notes.append(Note("choice", text))
         without = [name for name, model in pool if weight_parameter(model) is None]
         if weights is not None and without:
             text = f"Trained without {arg('sample_weight')}, which their fit does not take: "
             notes.append(Note("weights", f"{text}{some(without)}."))
         for note in notes:
             warnings.warn(str(note), stacklevel=3)
+        if self.classifiers == "paper" and "cnn" not in dict(pool):
+            text = "The convolutional network was left out: pip install 'ec3learn[cnn]' adds it."
+            notes.append(Note("choice", text))
         return notes
 
     def _check(self) -> None:
