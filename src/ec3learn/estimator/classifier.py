@@ -156,16 +156,15 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         n_classes = len(self.classes_)
         work = Training(X, codes, weights, self.cv, groups, n_classes, self.n_jobs, seed)
         pool = seeded(self._pairs("classifiers"), seed)
-        if self.classifiers == "paper" and find_spec("skorch") is None:
+        if self.classifiers == "paper" and not all(map(find_spec, ("torch", "skorch"))):
             pool = [pair for pair in pool if pair[0] != "cnn"]
         if not pool:
             raise InputError("classifiers", "must hold at least one (name, estimator)", came="none")
         notes = [*self._notes_on_pool(X, pool, weights), *work.notes()]
         with limit_threads(X):
             self.estimators_, shares = work.fit_classifiers(pool)
-            clusterings = partial(clusterer_pool, n_classes=n_classes)
-            clusterers = seeded(self._pairs("clusterers", clusterings), seed)
-            self.clusterers_, clusters = work.fit_clusterings(clusterers)
+            clusterings = self._pairs("clusterers", partial(clusterer_pool, n_classes=n_classes))
+            self.clusterers_, clusters = work.fit_clusterings(seeded(clusterings, seed))
             self._solve(shares, clusters, codes, weights, notes)
             few = max(20, len(work.labelled))  # fewer rows make hardly a difference
             if self.retrain and len(work.rest) >= (few if self.retrain == "auto" else 1):
@@ -199,10 +198,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self.consensus_: Consensus = self.method_.solve(votes, known=known)
-        of_tables = (
-            "long table",
-            "no answer",
-        )  # nobody passed a table of votes
+        of_tables = ("long table", "no answer")  # nobody passed a table of votes
         solved = [note for note in self.consensus_.solution.notes if note.kind not in of_tables]
         self.notes_ = with_warnings([*notes, *solved], caught)
 
