@@ -106,7 +106,6 @@ def test_shares_confidence_and_changes_are_those_of_the_consensus(pool):
         np.histogram(consensus.confidence, 20, (0, 1))[0] / 400
     )
     assert facts["changes"]["share"] == pytest.approx(consensus.summary().changed)
-    assert sum(n for _, _, n in facts["changes"]["moves"]) == facts["changes"]["n"]
 
 
 def test_held_out_labels_judge_the_answer_beside_the_majority_vote(pool):
@@ -267,6 +266,36 @@ def test_what_tipped_an_object_adds_up_to_its_margin(pool):
     assert sum(lead for _, lead in row["tipped"]["terms"]) == pytest.approx(row["margin"], abs=2e-3)
 
 
+def test_the_page_says_first_what_the_answer_is_and_last_how_it_was_made():
+    said, _, truth = a_pool()
+    page = text_of(Panel().solve(Votes.from_labels(said)), truth=truth)
+    heads = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
+    assert heads == [
+        "The answer",
+        "How good it is",
+        "Who to talk to",
+        "What to review",
+        "Can I trust it?",
+        "How it was computed",
+    ]
+    before, _ = page[page.index("<main") :].split("How it was computed</h2>")
+    shown = re.sub(r"<[^>]*>", " ", before)
+    assert "anel" not in shown and "ase model" not in shown
+
+
+def test_columns_of_ones_are_left_out():
+    said, _, _ = a_pool()
+    plain = text_of(MajorityVote().solve(Votes.from_labels(said)))
+    table = plain[plain.index('id="models-table"') :]
+    heads = re.findall(r"<th scope=.col.[^>]*>([^<]*)</th>", table[: table.index("</thead>")])
+    assert heads == ["classifier", "agreement", "remarks"]
+    said["m0"][:50] = None
+    some = text_of(WeightedVote(weights=[1, 2, 1, 1, 1]).solve(Votes.from_labels(said)))
+    table = some[some.index('id="models-table"') :]
+    heads = re.findall(r"<th scope=.col.[^>]*>([^<]*)</th>", table[: table.index("</thead>")])
+    assert heads == ["classifier", "coverage", "agreement", "weight", "remarks"]
+
+
 # ---- how objects are counted ---------------------------------------------------------------------
 
 
@@ -285,8 +314,7 @@ def counts_of(facts):
             facts["contested"]["n_close"],
         ),
         facts["contested"]["n_given"],
-        sorted(facts["changes"]["moves"]),
-        facts["cards"][3:],
+        facts["cards"],
         table,
         [sorted(facts["pairs"]["names"]), sorted(np.ravel(facts["pairs"]["cells"]).round(9))],
         [
@@ -358,10 +386,13 @@ def test_labels_held_fixed_are_neither_changed_nor_sure():
     assert facts["confidence"]["shares"] == pytest.approx(
         np.histogram(consensus.confidence[100:], 20, (0, 1))[0] / 300
     )
-    assert facts["summary"].endswith(f"mean confidence {consensus.confidence[100:].mean():.3f}")
+    assert facts["cards"][1][:2] == (
+        "mean confidence",
+        f"{100 * consensus.confidence[100:].mean():.1f} %",
+    )
     text = page_of(facts).decode()
     assert "without a given label" in text
-    assert "Base models that were trained on these very labels look better" in text
+    assert "Classifiers that were trained on these very labels look better" in text
 
 
 def test_where_all_labels_were_given_it_is_said(tmp_path):
@@ -373,8 +404,7 @@ def test_where_all_labels_were_given_it_is_said(tmp_path):
     text = (tmp_path / "report.html").read_text("utf-8")
     assert "All labels were given and held fixed, so there is no confidence to show" in text
     assert "so no object is contested" in text
-    assert "mean confidence 1.000" not in text
-    assert "labels changed" not in text
+    assert "100.0\N{NO-BREAK SPACE}%</dd>" not in text
     assert "No label differs" not in text
     assert "trained on these very labels" not in text
 
@@ -399,7 +429,7 @@ def test_crowds_soft_votes_one_class_and_weights_have_reports(crowd, tmp_path):
     one = Votes.from_labels({"a": ["x", None]})
     assert "Objects have weights" in text_of(EC3().solve(soft), truth=[0, 1])
     assert "There is only one class" in text_of(MajorityVote().solve(one))
-    assert "Contested objects" in text_of(DawidSkene().solve(crowd))
+    assert "What to review" in text_of(DawidSkene().solve(crowd))
 
 
 def test_new_objects_have_a_report(pool):
@@ -794,7 +824,7 @@ def test_many_annotators_are_folded_with_those_in_trouble_first(tmp_path):
     crowd = Votes.from_long(*map(list, zip(*rows, strict=True)))
     MajorityVote().solve(crowd).report(tmp_path / "crowd.html")
     written = (tmp_path / "crowd.html").read_text(encoding="utf-8")
-    assert "of 30 annotators: " in written
+    assert "answered by 30 annotators" in written
     assert "Show all 30 annotators" in written
     table = written[written.index('id="models-table"') :]
     assert table.index(">w29<") < table.index(">w00<")
@@ -836,7 +866,7 @@ def test_judges_who_score_are_in_the_table_of_voters():
     }
     votes = Votes.from_labels(scores, classes=["bad", "good"], scale=Scale(range(1, 6)))
     facts = facts_of(Panel().solve(votes), truth=np.where(good, "good", "bad"))
-    assert facts["summary"].startswith("Panel of 4 judges: 300")
+    assert facts["summary"] == "300 objects, answered by 4 judges; 2 classes"
     assert {row["model"] for row in facts["models"]["rows"]} == set(scores)
     assert all(row["low"] < row["accuracy"] < row["high"] for row in facts["models"]["rows"])
     assert facts["trust"]["agreement"][0]["value"] == pytest.approx(

@@ -60,7 +60,6 @@ WARNINGS: set[NoteKind] = {
     "one class",
     "one voter",
     "overconfident",
-    "same as majority",
     "two voters",
     "weights",
     "worse than chance",

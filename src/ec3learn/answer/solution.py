@@ -245,26 +245,29 @@ class Solution(Details):
         return {"classifier": self.voter_noun, "grader": "judge"}.get(kind, kind)
 
     @property
+    def made_of(self) -> str:
+        """How many voters and clusterings it combines, in words."""
+        n_voters = sum(model.is_voter for model in self.models)
+        clusterings = len(self.models) - n_voters
+        further = f" and {count(clusterings, 'clustering')}" if clusterings else ""
+        return count(n_voters, self.voter_noun) + further
+
+    @property
     def description(self) -> str:
         """One line: the method, what it combined, and how sure it is on average."""
-        n_voters = sum(model.is_voter for model in self.models)
-        n_clusterings = len(self.models) - n_voters
-        made_of = count(n_voters, self.voter_noun)
-        made_of += f" and {count(n_clusterings, 'clustering')}" if n_clusterings else ""
-        n_classes = count(len(self.classes), "class", "classes")
+        start, n_classes = (
+            f"{self.settings['method']} of {self.made_of}",
+            count(len(self.classes), "class", "classes"),
+        )
         if not self.has_objects:
             extends = (
                 "holds no objects" if self.rule is None else "extends to new objects, holds none"
             )
-            return f"{self.settings['method']} of {made_of}, {n_classes}; {extends}"
-        sure = float(
-            self.row_counts
-            @ self.row_proba.max(axis=1, initial=0.0)
-            / max(self.row_counts.sum(), 1e-300)
-        )
+            return f"{start}, {n_classes}; {extends}"
+        confidence = self.row_counts @ self.row_proba.max(axis=1, initial=0.0)
+        sure = float(confidence / max(self.row_counts.sum(), 1e-300))
         n_objects = count(self.n_objects, "object")
-        start = f"{self.settings['method']} of {made_of}: {n_objects}, {n_classes}"
-        return f"{start}, mean confidence {sure:.3f}"
+        return f"{start}: {n_objects}, {n_classes}, mean confidence {sure:.3f}"
 
 
 class Solved(Protocol):

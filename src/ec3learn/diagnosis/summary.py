@@ -115,7 +115,7 @@ def summarise(
     knn    classifier     1.000      1.000   1.000
     tree   classifier     1.000      1.000   1.000
     <BLANKLINE>
-    Note: No label differs from the majority vote's. What may differ is how confident the answer is.
+    Note: Wherever one class has the most votes, the answer names it: only ties were decided.
     """
     solution = solution_of(consensus)
     votes, weight = solution.require_votes("summary"), row_weights(solution)

@@ -52,8 +52,7 @@ def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
         text = f"All objects got the class {label}, {though}. Compare with another method."
         notes.append(Note("one class", text))
     elif changed_share(solution, votes) == 0 and _disagree(solution, votes):
-        but = "What may differ is how confident the answer is."
-        text = f"No label differs from the majority vote's. {but}"
+        text = "Wherever one class has the most votes, the answer names it: only ties were decided."
         notes.append(Note("same as majority", text))
     return notes
 

@@ -152,22 +152,9 @@ def change_facts(subject: Subject) -> Facts | None:
     """Where the consensus departs from the majority vote, of objects without a given label."""
     if subject.majority is None:
         return None
-    consensus, theirs = subject.consensus, subject.majority.classes
-    ours, counts, names = consensus.row_classes, subject.row_weight, subject.names
-    changed, n_classes = changed_rows(consensus, subject.majority), len(names)
-    named = np.flatnonzero(changed & (theirs >= 0))
-    moves, place = np.unique(theirs[named] * n_classes + ours[named], return_inverse=True)
-    sizes = np.bincount(place, weights=counts[named], minlength=len(moves))
-    return {
-        "any": bool(changed.any()),
-        "n": round(float(counts @ changed)),
-        "share": float(counts @ changed) / max(subject.n_open, 1e-300),
-        "moves": [
-            (names[moves[i] // n_classes], names[moves[i] % n_classes], round(sizes[i]))
-            for i in largest(sizes, 8)
-        ],
-        "is_majority": is_majority(consensus),
-    }
+    n = float(subject.row_weight @ changed_rows(subject.consensus, subject.majority))
+    share, own = n / max(subject.n_open, 1e-300), is_majority(subject.consensus)
+    return {"n": round(n), "share": share, "is_majority": own}
 
 
 def quality_facts(subject: Subject, summary: Summary | None) -> Facts | None:
@@ -191,9 +178,7 @@ def _fair(subject: Subject) -> Facts | None:
     found = judge(subject.consensus, subject.judged)
     if found is None:
         return None
-    answers = [
-        vars(found.consensus) | {"name": str(subject.consensus.settings.get("method", "Consensus"))}
-    ]
+    answers = [vars(found.consensus) | {"name": "This answer"}]
     if found.majority is not None:
         answers.append(vars(found.majority) | {"name": "Majority vote"})
     return {
@@ -303,6 +288,7 @@ def contested_facts(subject: Subject, n: int) -> Facts | None:
         row["tipped"] = _tipped(explain(small, place), row) if place < n_explained else None
     return {
         "rows": table,
+        "any_alike": any(row["alike"] > 1 for row in table),
         "n_close": round(subject.n_close),
         "close": CLOSE,
         "n_rows": votes.n_rows

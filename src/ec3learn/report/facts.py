@@ -18,7 +18,7 @@ from .. import __version__
 from .._checks import require_integer
 from .._text import count, percent
 from ..answer.notes import WARNINGS, Note, one_per_kind
-from ..answer.solution import Solution, Solved, solution_of
+from ..answer.solution import Solved, solution_of
 from ..diagnosis.summary import Summary, summarise
 from ..diagnosis.warnings import score_notes
 from .answers import (
@@ -50,8 +50,7 @@ def facts_of(
     subject = Subject(solution, truth)
     if summary is None and subject.votes is not None and subject.has_objects:
         summary = summarise(consensus)
-    changes, quality = change_facts(subject), quality_facts(subject, summary)
-    compared = pair_facts(subject)
+    quality, compared = quality_facts(subject, summary), pair_facts(subject)
     return {
         "title": title,
         "n_objects": round(subject.total),
@@ -61,10 +60,10 @@ def facts_of(
         "lack": _lack(subject),
         **_notes(subject, summary, quality),
         "counted": _counted(subject) if subject.has_objects else None,
-        "cards": _cards(subject, changes, quality),
+        "cards": _cards(subject, quality),
         "classes": class_facts(subject) if subject.has_objects else None,
         "confidence": confidence_facts(subject) if subject.has_objects else None,
-        "changes": changes,
+        "changes": change_facts(subject),
         "quality": quality,
         "trust": trust_facts(subject),
         "models": model_facts(subject),
@@ -108,15 +107,6 @@ def _notes(subject: Subject, summary: Summary | None, quality: Facts | None) -> 
     }
 
 
-def _made_of(consensus: Solution) -> list[str]:
-    n_classifiers = sum(model.is_voter for model in consensus.models)
-    n_clusterings = len(consensus.models) - n_classifiers
-    return [
-        count(n_classifiers, consensus.voter_noun),
-        *([count(n_clusterings, "clustering")] if n_clusterings else ()),
-    ]
-
-
 def _summary(subject: Subject) -> str:
     consensus = subject.consensus
     if not subject.has_objects:
@@ -124,14 +114,8 @@ def _summary(subject: Subject) -> str:
     size = count(round(subject.total), "object")
     if subject.distinct:
         size = f"{count(round(subject.total), 'row')}, {consensus.n_objects:,} of them distinct"
-    sure = (
-        "all labels were given"
-        if subject.all_given
-        else f"mean confidence {subject.mean_confidence:.3f}"
-    )
     n_classes = count(len(consensus.classes), "class", "classes")
-    made_of = " and ".join(_made_of(consensus))
-    return f"{consensus.settings['method']} of {made_of}: {size}, {n_classes}, {sure}"
+    return f"{size}, answered by {consensus.made_of}; {n_classes}"
 
 
 def _counted(subject: Subject) -> str:
@@ -145,47 +129,29 @@ def _counted(subject: Subject) -> str:
     return "Objects are counted by their weights, which sum to the number of objects."
 
 
-def _cards(
-    subject: Subject, changes: Facts | None, quality: Facts | None
-) -> list[tuple[str, str, str]]:
+def _cards(subject: Subject, quality: Facts | None) -> list[tuple[str, str, str]]:
     """The numbers at the top, each with a label and a hint."""
-    consensus, open_only = subject.consensus, ""
-    if subject.has_objects and not subject.open_rows.all():
-        open_only = f", of the {round(subject.n_open):,} without a given label"
-    cards = [
-        ("classes", f"{len(consensus.classes):,}", ""),
-        ("base models", f"{len(consensus.models):,}", ", ".join(_made_of(consensus))),
-    ]
-    if subject.has_objects:
-        n_rows, total = len(consensus.row_proba), round(subject.total)
-        distinct = count(n_rows, "distinct row") if n_rows < total else ""
-        cards.insert(0, ("objects", f"{total:,}", distinct))
+    if not subject.has_objects:
+        return []
+    n_rows, total = len(subject.consensus.row_proba), round(subject.total)
+    sure, hint = "–", "all labels were given"
+    if not subject.all_given:
         close = percent(subject.n_close / max(subject.total, 1e-300))
-        value, hint = f"{subject.mean_confidence:.3f}", f"{close} of all objects are close calls"
-        if subject.all_given:
-            value, hint = "–", "all labels were given"
-        cards.append(("mean confidence", value, hint))
-    if changes is not None and not subject.all_given:
-        against = f"against the majority vote{open_only}"
-        cards.append(("labels changed", percent(changes["share"]), against))
-    return [*cards, *_correct(quality)]
-
-
-def _correct(quality: Facts | None) -> list[tuple[str, str, str]]:
-    """How often the answer is right, by labels to judge by or else by cross-validation."""
-    if quality is None:
-        return []
-    if quality["fair"] is not None:
-        ours, theirs = quality["fair"]["answers"][0], quality["fair"]["answers"][-1]
-        beside = "" if ours is theirs else f"{percent(theirs['accuracy'])} by majority vote"
-        return [("correct", percent(ours["accuracy"]), beside)]
-    score = quality["held_out"]
-    if score is None:
-        return []
-    hint = "cross-validated"
-    if score.by_majority is not None:
-        hint += f"; {percent(score.by_majority)} by majority vote"
-    return [("correct", percent(score.accuracy), hint)]
+        sure, hint = percent(subject.mean_confidence), f"{close} of all objects are close calls"
+    cards = [
+        ("objects", f"{total:,}", count(n_rows, "distinct row") if n_rows < total else ""),
+        ("mean confidence", sure, hint),
+    ]
+    fair, held_out = (quality or {}).get("fair"), (quality or {}).get("held_out")
+    score = held_out if fair is None else fair["judgement"]
+    if score is not None:
+        hint = "cross-validated"
+        if not score.cross_validated:
+            hint = f"by {count(round(score.n_labels), 'label')}"
+        if score.by_majority is not None:
+            hint += f"; {percent(score.by_majority)} by majority vote"
+        cards.append(("correct", percent(score.accuracy), hint))
+    return cards
 
 
 # ---- how it was made -----------------------------------------------------------------------------
@@ -215,6 +181,6 @@ def _how(
         if command is None or isinstance(command, str)
         else shlex.join(map(str, command)),
         # EC3Classifier asks its base models about rows they were not trained on.
-        "trained_elsewhere": str(details.get("made by", "")) != "EC3Classifier",
+        "trained_elsewhere": details.get("made by") != "EC3Classifier",
         "details": {str(name): str(value) for name, value in details.items()},
     }

@@ -10,7 +10,7 @@ from .._text import isolated
 from .._typing import Array
 from ..diagnosis import pairs, voter_checks
 from ..diagnosis.labels import Labels
-from ..diagnosis.metrics import FEW, HANDFUL
+from ..diagnosis.metrics import FEW
 from ..diagnosis.pairs import ALIKE
 from ..diagnosis.voter_checks import RULE, worst_first
 from ..diagnosis.voters import contingency
@@ -51,6 +51,10 @@ def model_facts(subject: Subject) -> Facts | None:
         "n_left_out": len(classifiers) - len(shown),
         "n_folded": max(0, len(shown) - FOLDED_FROM) if len(shown) > FOLDED_FROM + 5 else 0,
         "noun": f"{consensus.voter_noun}s",
+        "varies": {  # a column of ones says nothing
+            name: any(abs(row[name] - 1) >= 5e-4 for row in shown)
+            for name in ("coverage", "weight")
+        },
         "accuracy_by": source,
         "estimated": any(row["estimated"] is not None for row in classifiers),
         "leans": any(row["leans_to"] is not None for row in classifiers),
@@ -103,9 +107,8 @@ def pair_facts(subject: Subject) -> Facts | None:
             for a, b in closest_first[:MOST_PAIRS]
         ],
         "n_redundant": len(found.redundant),
-        "rule": f"the same label on at least {100 * ALIKE:.0f} % of {FEW} objects or more, "
-        "clearly more often than chance, and mostly so too where either departs from the consensus "
-        f"({HANDFUL} objects or more)",
+        "rule": f"the same label on at least {100 * ALIKE:.0f} % of {FEW} objects or more, even "
+        "where they depart from the answer",
         "n_left_out": found.n_left_out + len(names) - len(shown),
         "share_of_rows": found.share_of_rows,
     }
