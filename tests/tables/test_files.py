@@ -688,6 +688,12 @@ def test_nothing_is_left_beside_the_output(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["out.csv", "x.csv"]
 
 
+def test_a_line_that_is_too_long_is_told(tmp_path):
+    (tmp_path / "x.csv").write_text(f"vote,b\na,b\na,{'z' * (1 << 25)}\n")
+    with pytest.raises(ValueError, match="must have lines of at most 16 MB"):
+        rows_of(tmp_path / "x.csv")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_device_that_is_full_is_told(tmp_path):
     path = put(tmp_path, "x.csv", {"vote": ["a"]})

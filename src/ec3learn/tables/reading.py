@@ -149,13 +149,13 @@ def open_source(
 
 # What DuckDB says of broken files, and in our words.
 PROBLEMS = {
+    r"Maximum line size|full read on this file": "must have lines of at most 16 MB",
     r"on Line: (\d+).*Expected Number of Columns: (\d+) Found: (\d+)": (
         "must have {1} fields in every line, as in the first, got {2} in line {0}"
     ),
     r"on Line: (\d+).*unterminated quote": (
         "must close every quote, and have nothing but a delimiter behind it, in line {0}"
     ),
-    r"Maximum line size of (\d+) bytes": "must have lines of at most {0} bytes",
     r"CSV Parser state machine": "must end all its lines in the same way",
     r"Malformed JSON.*in line \d+: ([^.]*)": "must hold a JSON object in each line, got {0}",
     r"Failed to parse string: ('.*') as": "must hold numbers where probabilities are, got {0}",
@@ -212,7 +212,7 @@ def _csv(source: Source) -> Path:
     dialect = f"delim = {text(delimiter)}, quote = '\"', escape = '\"', nullstr = '', header = true"
     return source.staged(
         f"SELECT * FROM read_csv({source.in_utf8()}, columns = {{{names}}}, {dialect}, "
-        "auto_detect = false)"
+        f"auto_detect = false, max_line_size = {LONGEST})"
     )
 
 
