@@ -10,27 +10,27 @@ from numpy.testing import assert_allclose, assert_array_equal
 import ec3learn
 from ec3learn import EC3, Consensus, MajorityVote, Scale, SoftVote, Votes, votes_from
 from ec3learn.votes import as_class_votes, group_meaning, votes_per_model
-from ec3learn.votes.scale import class_shares
+from ec3learn.votes.graded import class_shares
 
 FINE_TOXIC = ["fine", "toxic"]
 
 
 def test_a_score_of_0_to_9_is_a_vote_for_the_nearer_end():
-    shares = class_shares(Scale(range(10)).grader("j").positions, 2)
+    shares = class_shares(Scale(range(10)).positions, 2)
     assert_array_equal(shares.argmax(axis=1), [0] * 5 + [1] * 5)
     assert_array_equal(shares.max(axis=1), np.ones(10))
 
 
 def test_the_middle_of_an_odd_scale_is_half_a_vote_for_either_side():
     assert_array_equal(
-        class_shares(Scale([1, 2, 3, 4, 5]).grader("j").positions, 2),
+        class_shares(Scale([1, 2, 3, 4, 5]).positions, 2),
         [[1, 0], [1, 0], [0.5, 0.5], [0, 1], [0, 1]],
     )
 
 
 def test_three_classes_divide_a_scale_evenly():
     assert_array_equal(
-        class_shares(Scale([1, 2, 3, 4, 5]).grader("j").positions, 3).argmax(axis=1),
+        class_shares(Scale([1, 2, 3, 4, 5]).positions, 3).argmax(axis=1),
         [0, 0, 1, 2, 2],
     )
 

@@ -734,6 +734,11 @@ def test_a_value_of_a_kind_that_is_no_label_is_a_type_error():
         Votes.from_labels({"a": ["x", {"x": 1}]})
 
 
+def test_a_prior_may_miss_one_by_rounding():
+    votes = Votes.from_labels({"a": [0, 1]}).with_prior([[0.5, 0.500001], [0.3, 0.7]])
+    assert_allclose(votes.prior.proba.sum(axis=1), 1, atol=1e-15)
+
+
 def test_wrong_rows_are_counted():
     with pytest.raises(InputError, match=r"sums to 0\.8 at row 1 in column 'lr', and 2 more\."):
         Votes.from_probabilities({"lr": [[0.5, 0.5], [0.4, 0.4], [0.1, 0.1], [0.2, 0.1]]})

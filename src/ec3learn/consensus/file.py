@@ -27,14 +27,14 @@ from ..answer.solution import Solution
 from ..diagnosis.metrics import row_weights
 from ..diagnosis.voter_checks import voter_checks
 from ..diagnosis.voters import voters
-from ..votes import BaseModel, Trust
+from ..votes import BaseModel, Scale, Trust
 from ..votes.labels import plain
 from ..votes.layout import frozen
 
 VERSION = 6
 # What a file may hold.
 RULES = (GroupRule, Term, SubtypeRule, PrecisionRule, LogPoolRule, PanelRule, RegressionRule)
-CLASSES = {kind.__name__: kind for kind in (Solution, BaseModel, *RULES, Trust, Note, Table)}
+CLASSES = {kind.__name__: kind for kind in (Solution, BaseModel, Scale, *RULES, Trust, Note, Table)}
 
 
 def write(

@@ -20,7 +20,6 @@ from ..consensus import Consensus
 from ..votes import Votes
 from ..votes.labels import cleaned, plain
 from ..votes.layout import frozen
-from ..votes.scale import voter_scale
 from .columns import Column, Columns, hard
 from .engines import COUNT, FIRST, Frame, collect, count_rows
 from .label_types import with_types
@@ -77,7 +76,7 @@ def new_content_of(frame: Frame, columns: Columns, consensus: Consensus) -> Cont
 def _scales_in(consensus: Consensus, voters: Sequence[str]) -> Any:
     """The scales of these voters; one that all voters share is that of new voters, too."""
     models = [model for model in consensus.solution.models if model.is_voter]
-    scales = {model.name: voter_scale(model) for model in models if model.kind == "grader"}
+    scales = {model.name: model.scale for model in models if model.scale is not None}
     is_shared = len(scales) == len(models) and len(set(scales.values())) == 1
     shared = next(iter(scales.values())) if is_shared else None
     scale_of = {name: scales.get(name, shared) for name in voters}

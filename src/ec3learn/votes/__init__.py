@@ -10,6 +10,7 @@ from .derived import (
     unweighted,
     without_clusterings,
 )
+from .graded import as_class_votes, group_ballot, group_meaning
 from .models import BaseModel, Kind, Models, voter_noun
 from .prior import Prior, Trust
 from .queries import (
@@ -21,7 +22,7 @@ from .queries import (
     votes_on,
     votes_per_model,
 )
-from .scale import Scale, as_class_votes, group_ballot, group_meaning
+from .scale import Scale
 from .votes import Votes
 
 __all__ = [

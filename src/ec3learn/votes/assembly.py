@@ -114,7 +114,9 @@ def _with_crowd(models: Models, counts: Array, stores: Stores, **fields: Any) ->
 
 
 def _voter(name: str, scale: Scale | None, class_names: Array) -> BaseModel:
-    return scale.grader(name) if scale else BaseModel(name, "classifier", class_names)
+    if scale is not None:
+        return BaseModel(name, "grader", scale.labels, scale)
+    return BaseModel(name, "classifier", class_names)
 
 
 def _fields(

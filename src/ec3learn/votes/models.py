@@ -15,6 +15,7 @@ import numpy as np
 
 from .._typing import Array
 from .layout import Frozen
+from .scale import Scale
 
 Kind = Literal["classifier", "clustering", "grader"]
 
@@ -24,16 +25,18 @@ class BaseModel(Frozen):
     """A base model: its name, its kind, and the labels of its groups.
 
     `labels` are the classes of a classifier, the clusters of a clustering or the answers of a
-    grader. `positions` of a grader says where each answer lies between the first class (0) and the
-    last (1), NaN for answers without an order. `ends` are the lowest and the highest score of a
-    scale of numbers.
+    grader, who has a `scale`.
     """
 
     name: str
     kind: Kind
     labels: Array
-    positions: Array | None = None
-    ends: Array | None = None
+    scale: Scale | None = None
+
+    @property
+    def positions(self) -> Array | None:
+        """Where each answer of a grader lies from the first class to the last (`Scale`)."""
+        return None if self.scale is None else self.scale.positions
 
     @property
     def is_voter(self) -> bool:

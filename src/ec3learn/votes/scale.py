@@ -1,31 +1,19 @@
-"""Answers that are not classes: scores from 0 to 9, ratings from 1 to 5, "unsure".
-
-Methods that need votes for classes get these instead; known labels may tell which end of a scale
-means which class.
-"""
+"""Answers that are not classes: scores from 0 to 9, ratings from 1 to 5, 0.83, "unsure"."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from scipy import sparse
 
 from .._checks import InputError, is_number, require_choice, unknown_name
 from .._text import listed
 from .._typing import Array
-from .derived import merge_equal_rows
 from .labels import kind_of, label_list, object_array
-from .models import BaseModel, Models
-from .shares import normalised
 
-if TYPE_CHECKING:
-    from .votes import Votes
-
-ROUNDING = 1e-9  # by which a position may miss the border of a class
 MOST_STEPS = 10  # to which a voter's scores are rounded
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
@@ -102,17 +90,15 @@ class Scale:
         steps = [f"{step:g}" for step in self.steps]
         return object_array(steps if self.is_scores else [*self.values, *self.unordered])
 
-    def grader(self, name: str) -> BaseModel:
-        """A voter who answers on this scale: the answers lie from the first class to the last."""
+    @property
+    def positions(self) -> Array:
+        """Where each answer lies from the first class (0) to the last (1); NaN without an order."""
         if self.is_scores:
-            ends = np.array([self.values, self.unordered], dtype=np.float64)
-            positions = (np.array(self.steps) - ends[0]) / (ends[1] - ends[0])
+            positions = (np.array(self.steps) - self.values) / (self.unordered - self.values)
         else:
-            ends = None
             unordered = np.full(len(self.unordered), np.nan)
             positions = np.append(np.linspace(0.0, 1.0, len(self.values)), unordered)
-        positions = positions if self.direction == "up" else 1 - positions
-        return BaseModel(name, "grader", self.labels, positions, ends)
+        return positions if self.direction == "up" else 1 - positions
 
     def rounded(self, values: Array) -> tuple[Array, Scale]:
         """Scores as the steps of this scale, and the scale with steps by what the scores show."""
@@ -132,18 +118,6 @@ class Scale:
         return answers, scale
 
 
-def voter_scale(model: BaseModel) -> Scale:
-    """The scale on which a voter answered."""
-    assert model.positions is not None
-    ordered = ~np.isnan(model.positions)
-    first, last = model.positions[ordered][[0, -1]]
-    direction: Literal["up", "down"] = "up" if first <= last else "down"
-    if model.ends is not None:
-        low, high = model.ends.tolist()
-        return Scale(low, high, direction, steps=[float(step) for step in model.labels])
-    return Scale(model.labels[ordered].tolist(), model.labels[~ordered].tolist(), direction)
-
-
 def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:
     """The scale of each voter that has one: one for all, or a dict of voter -> scale."""
     if scale is None:
@@ -156,79 +130,3 @@ def scales_of(scale: Any, names: Sequence[str]) -> dict[str, Scale]:
         name: answers if isinstance(answers, Scale) else Scale(answers)
         for name, answers in scales.items()
     }
-
-
-# ---- votes on a scale ----------------------------------------------------------------------------
-
-
-def as_class_votes(votes: Votes) -> Votes:
-    """The votes with each answer on a scale replaced by the class that it stands for (`Scale`)."""
-    meaning = {
-        m: class_shares(model.positions, votes.n_classes)
-        for m, model in enumerate(votes.models)
-        if model.positions is not None
-    }
-    if not meaning:
-        return votes
-    hard, tables = dict(votes.stores.hard), dict(votes.stores.soft)
-    models, entries = list(votes.models), votes.stores.sparse
-    for m, shares in meaning.items():
-        if m in tables:  # what was put on answers outside the order is left out
-            tables[m] = normalised(tables[m] @ shares)
-        if m in hard:  # the last row is that of a missing vote
-            tables[m] = np.vstack([shares, np.zeros(votes.n_classes)])[hard.pop(m)]
-        models[m] = BaseModel(models[m].name, "classifier", votes.classes)
-    if entries is not None:
-        sizes = [model.n_groups for model in votes.models]
-        blocks = [meaning.get(m, sparse.identity(size)) for m, size in enumerate(sizes)]
-        entries = sparse.csr_array(entries @ sparse.block_diag(blocks, "csr"))
-    stores = votes.stores.with_tables(hard, tables, entries)
-    return merge_equal_rows(replace(votes, models=Models(models), stores=stores))
-
-
-def class_shares(positions: Array, n_classes: int) -> Array:
-    """The vote that each answer stands for, answers x classes, by its position; zeros are no vote.
-
-    With t = position x n_classes the answer falls into class floor(t); on a border (t an integer
-    strictly inside) it is half a vote for the class on either side.
-    """
-    shares = np.zeros((len(positions), n_classes))
-    ordered = np.flatnonzero(~np.isnan(positions))
-    t = positions[ordered] * n_classes
-    for side in (-ROUNDING, ROUNDING):
-        cell = np.clip(np.floor(t + side).astype(np.int64), 0, n_classes - 1)
-        shares[ordered, cell] += 0.5
-    return shares
-
-
-def shares_between(positions: Array, n_classes: int) -> Array:
-    """Each answer as shares of the two classes that it lies between; zeros without an order."""
-    apart = np.abs(positions[:, None] * (n_classes - 1) - np.arange(n_classes))
-    return np.nan_to_num(np.maximum(1 - apart, 0.0))
-
-
-def group_meaning(votes: Votes) -> sparse.csr_array:
-    """The vote that each group stands for, groups x classes; rows of zeros are no vote.
-
-    An answer on a scale is shared between the two classes it lies between, in proportion.
-    """
-    return _group_votes(votes, shares_between)
-
-
-def group_ballot(votes: Votes) -> sparse.csr_array:
-    """The same where votes are counted: an answer on a scale counts for the class it falls into."""
-    return _group_votes(votes, class_shares)
-
-
-def _group_votes(votes: Votes, shares_of: Callable[[Array, int], Array]) -> sparse.csr_array:
-    classes = votes.models.group_class
-    named = np.flatnonzero(classes >= 0)
-    rows, columns, shares = [named], [classes[named]], [np.ones(len(named))]
-    for m, model in enumerate(votes.models):
-        if model.positions is not None:
-            answers = sparse.coo_array(shares_of(model.positions, votes.n_classes))
-            rows.append(answers.coords[0] + votes.models.offsets[m])
-            columns.append(answers.coords[1])
-            shares.append(answers.data)
-    entries = np.concatenate(shares), (np.concatenate(rows), np.concatenate(columns))
-    return sparse.csr_array(entries, shape=(votes.models.n_groups, votes.n_classes))
