@@ -17,6 +17,7 @@ from .._text import arg, count, some
 from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
+from ..answer.mixtures import PrecisionRule, SubtypeRule
 from ..answer.notes import Note, table_notes
 from ..answer.rule import KnownLabels, mean_votes
 from ..answer.solution import Answer as Answer
@@ -35,7 +36,7 @@ from ..votes import (
 )
 from ..votes.encoding import known_codes
 from ..votes.layout import frozen
-from .weights import weighted_rule
+from .weights import relative_weights
 
 MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 
@@ -76,11 +77,13 @@ class Method(BaseEstimator):  # type: ignore[misc]
         """
         self._check()
         require_kind("votes", votes, Votes, "Make one with Votes.from_labels.")
-        codes = (
-            None
-            if known is None
-            else known_codes(known, votes.classes, votes.n_objects, votes.object_ids)
-        )
+        codes, chances = None, None
+        if known is not None:
+            objects = votes.n_objects, votes.object_ids
+            codes, chances = (
+                known_codes(known, votes.classes, *objects),
+                label_chances(known, *objects),
+            )
         votes = votes if prior is None else votes.with_prior(prior)
         votes, notes = self._readable(votes, codes)
         votes, labels = self._split_known(votes, codes)
@@ -94,11 +97,19 @@ class Method(BaseEstimator):  # type: ignore[misc]
             raise no_distribution() from None
         if not answer.converged:
             warnings.warn(self._not_converged(), ConvergenceWarning, stacklevel=2)
+        notes += [*answer.notes, *unanswered_notes(answer.unanswered, votes, answer.lacking)]
+        return self._consensus(answer, votes, labels, label_chances=chances, notes=tuple(notes))
+
+    def _consensus(
+        self, answer: Answer, votes: Votes, labels: KnownLabels | None, **more: Any
+    ) -> Consensus:
+        """The answer with what it was made from."""
+        weights = votes.weights.copy() if answer.weights is None else answer.weights
         solution = Solution(
             classes=votes.classes,
             models=tuple(votes.models),
             rule=answer.rule,
-            weights=frozen(votes.weights.copy() if answer.weights is None else answer.weights),
+            weights=frozen(weights),
             made_by=type(self).__name__,
             settings={"method": self._title(labels), **plain_parameters(self.get_params())},
             votes=votes,
@@ -106,17 +117,10 @@ class Method(BaseEstimator):  # type: ignore[misc]
             index=votes.index,
             object_ids=votes.object_ids,
             known=labels,
-            label_chances=None
-            if known is None
-            else label_chances(known, votes.n_objects, votes.object_ids),
             unanswered_rows=frozen(answer.unanswered),
-            notes=(
-                *notes,
-                *answer.notes,
-                *unanswered_notes(answer.unanswered, votes, answer.lacking),
-            ),
             trust=None if votes.prior is None else votes.prior.trust,
             **{part.name: getattr(answer, part.name) for part in fields(Details)},
+            **more,
         )
         return Consensus(solution)
 
@@ -210,10 +214,12 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
 def _by_weights(answer: Answer, votes: Votes, known: KnownLabels | None) -> Answer:
     """The answer of a method that weighed all voters alike, with the weights of the votes."""
-    assert answer.rule is not None
-    rule = weighted_rule(answer.rule, votes)
-    if rule is answer.rule:
+    weights, rule = relative_weights(votes), answer.rule
+    if len(np.unique(weights[weights > 0])) < 2:
         return answer
+    assert isinstance(rule, (PrecisionRule, SubtypeRule))
+    by_group = weights[votes.models.group_model[rule.groups], None]
+    rule = replace(rule, table=by_group * rule.table)
     proba, unanswered = rule.answers(membership(votes), known)
     return replace(answer, proba=proba, unanswered=unanswered, rule=rule)
 

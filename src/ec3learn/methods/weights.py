@@ -22,9 +22,8 @@ from .._checks import InputError, unknown_name
 from .._text import arg, count, some
 from .._typing import Array
 from ..algebra.membership import Membership, count_classes, membership, scatter_to_votes
-from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule
 from ..answer.notes import Note
-from ..answer.rule import KnownLabels, Rule
+from ..answer.rule import KnownLabels
 from ..answer.solution import top_classes
 from ..diagnosis.voter_checks import notes_on_bias
 from ..votes import Votes, hardened, only_rows
@@ -87,25 +86,6 @@ def votes_per_voter(votes: Votes) -> Array:
         np.bincount(votes.models.group_model, weights=spoken, minlength=len(votes.models))
         * votes.models.is_voter
     )
-
-
-def weighted_rule(rule: Rule, votes: Votes) -> Rule:
-    """A rule that was learned as if all voters weighed alike, with the weights of the votes."""
-    weights = relative_weights(votes)
-    return (
-        rule
-        if len(np.unique(weights[weights > 0])) < 2
-        else _weighted(rule, weights[votes.models.group_model])
-    )
-
-
-def _weighted(rule: Rule, group_weight: Array) -> Rule:
-    if isinstance(rule, PanelRule):
-        return replace(
-            rule, members=tuple((name, _weighted(own, group_weight)) for name, own in rule.members)
-        )
-    assert isinstance(rule, (PrecisionRule, SubtypeRule))
-    return replace(rule, table=group_weight[rule.groups, None] * rule.table)
 
 
 def learn_weights(
