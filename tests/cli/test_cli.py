@@ -484,6 +484,8 @@ def test_the_text_of_objects_is_shown_with_them(folder, run):
     asked = json.loads(run("ask", *words, "--id", "id", "-n", 3, "--json")[1])
     assert [row["body"] for row in asked] == [f"text of {row['object']}" for row in asked]
     assert "text of mail-" in run("ask", *words, "-n", 3)[1]
+    run("combine", *words, "--report", "report.html")
+    assert Path("report.html").read_text("utf-8").count("text of mail-") > 100
 
 
 def test_voters_are_written_and_left_out(crowd, run):

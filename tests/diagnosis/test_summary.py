@@ -22,7 +22,7 @@ def test_a_note_says_that_two_voters_do_not_show_who_is_right(tmp_path):
     consensus = DawidSkene().solve(Votes.from_labels(SAID))
     (note,) = (note for note in consensus.notes if note.kind == "two voters")
     assert str(note) == (
-        "Two voters do not show which of them is right where they disagree: what is said of each tells whom the answer follows. "
+        "With two voters, nothing shows who is right where they disagree. What the tables say of each tells whom the answer follows. "
         "Add a third voter, or pass known."
     )
     consensus.save(tmp_path / "x.ec3")
@@ -146,6 +146,19 @@ def test_an_answer_of_one_class_is_noted_where_the_votes_are_not():
         text
         == "All objects got the class x, though most votes name another for 50.0 % of them. Compare with another method."
     )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"a": ["x"] * 60, "b": ["x"] * 60, "c": ["x"] * 59 + ["y"]},  # most votes name it too
+        {"a": ["x", "y"] * 30, "b": ["x", "y"] * 30, "c": ["x"] * 60},  # several classes
+    ],
+)
+def test_one_class_is_noted_only_where_most_votes_name_another(said):
+    method = WeightedVote(weights=[1, 1, 1])
+    notes = summarise(method.solve(Votes.from_labels(said))).notes
+    assert "one class" not in {note.kind for note in notes}
 
 
 def test_an_answer_that_changes_no_label_is_noted_but_not_where_all_votes_agree():

@@ -339,6 +339,13 @@ def test_methods_without_a_model_of_voters_estimate_nothing():
     assert table["estimated"] == table["bias"] == [None] * 6
 
 
+@pytest.mark.filterwarnings("ignore::ec3learn.answer.ExtendWarning")
+def test_a_voter_that_the_consensus_never_saw_has_no_weight():
+    consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 1], "b": [0, 1]}))
+    new = consensus.extend(Votes.from_labels({"a": [0, 1], "new": [1, 1]}))
+    assert new.voters()["weight"] == [1.0, 0.0]
+
+
 def test_a_lean_is_named_and_a_fair_voter_has_none():
     table = Panel().solve(crowd()[0]).voters()
     row = row_of(table, "yes-man")

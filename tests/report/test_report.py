@@ -283,6 +283,14 @@ def test_the_page_says_first_what_the_answer_is_and_last_how_it_was_made():
     assert "anel" not in shown and "ase model" not in shown
 
 
+def test_the_texts_of_objects_stand_beside_them():
+    votes = Votes.from_long(["q1", "q1", "q2", "q2"], ["a", "b"] * 2, ["x", "y", "x", "y"])
+    page = text_of(MajorityVote().solve(votes), texts={"q1": "Is it <b>red</b>?"})
+    assert "<bdi>Is it &lt;b&gt;red&lt;/b&gt;?</bdi>" in page
+    assert '<th scope="col">text</th>' in page
+    assert '<th scope="col">text</th>' not in text_of(MajorityVote().solve(votes))
+
+
 def test_columns_of_ones_are_left_out():
     said, _, _ = a_pool()
     plain = text_of(MajorityVote().solve(Votes.from_labels(said)))

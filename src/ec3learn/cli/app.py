@@ -105,7 +105,8 @@ def combine(
         summary = answered.consensus.summary(method_from(options), truth=answered.truth, fast=fast)
         if out is not None:
             answered.write(out, *written, per_object=options["per_object"])
-        review = named.contested(n_contested) if json or contested is not None else Table({})
+        shown = json or contested is not None or (text is not None and report is not None)
+        review = named.contested(n_contested) if shown else Table({})
         if text is not None and len(review):
             review = Table({**review.columns, text: answered.texts(text, review["object"])})
         if contested is not None:
@@ -120,6 +121,7 @@ def combine(
             command=["ec3learn", *sys.argv[1:]],
             summary=summary,
             n_contested=n_contested,
+            texts=dict(zip(review["object"], review[text], strict=True)) if text else None,
         )
     file = sys.stderr if out == "-" else sys.stdout
     if json:

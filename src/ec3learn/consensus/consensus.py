@@ -279,6 +279,7 @@ class Consensus:
         command: str | Sequence[str] | None = None,
         details: Mapping[str, Any] | None = None,
         summary: Summary | None = None,
+        texts: Mapping[Any, str | None] | None = None,
         overwrite: bool = False,
     ) -> None:
         """Write a report to look at or to mail: one HTML file without a network; needs jinja2.
@@ -302,6 +303,8 @@ class Consensus:
         summary : Summary
             What `summary` returned, if it was called before: the page then shows its
             cross-validated score too, and does not compute its notes again.
+        texts : dict of object -> text
+            What to show beside the objects to review, such as the text that was voted on.
         overwrite : bool
             Replace the file if it exists.
         """
@@ -316,6 +319,7 @@ class Consensus:
             command=command,
             details=details,
             summary=summary,
+            texts=texts,
             overwrite=overwrite,
         )
 

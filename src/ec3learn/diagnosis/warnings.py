@@ -65,10 +65,10 @@ def two_voter_notes(solution: Solution) -> list[Note]:
     if shares is None or len(erring_voters(votes)) != 2 or not _disagree(solution, shares):
         return []
     text = (
-        "Two voters do not show which of them is right where they disagree: what is said of each "
-        "tells whom the answer follows"
+        "With two voters, nothing shows who is right where they disagree. What the tables say of "
+        f"each tells whom the answer follows. Add a third voter, or pass {arg('known')}."
     )
-    return [Note("two voters", f"{text}. Add a third voter, or pass {arg('known')}.")]
+    return [Note("two voters", text)]
 
 
 def _disagree(solution: Solution, votes: Majority) -> bool:

@@ -255,7 +255,7 @@ def _estimates(subject: Subject) -> list[Facts]:
 # ---- the most contested objects ------------------------------------------------------------------
 
 
-def contested_facts(subject: Subject, n: int) -> Facts | None:
+def contested_facts(subject: Subject, n: int, texts: Mapping[Any, str | None]) -> Facts | None:
     """The most contested objects with their votes and what tipped the answer."""
     votes, consensus = subject.votes, subject.consensus
     if votes is None or not subject.has_objects:
@@ -283,11 +283,13 @@ def contested_facts(subject: Subject, n: int) -> Facts | None:
         if subject.whole:
             row["alike"] = round(float(subject.row_weight[row_of[place]]))
         row["object"] = consensus.name_of(row["object"])
+        row["text"] = texts.get(row["object"])
         row["given_by"] = _votes_by_label(spoken, votes)
         row["tally"] = [(str(name), number_text(n)) for name, n in tally_of(spoken, votes.models)]
         row["tipped"] = _tipped(explain(small, place), row) if place < n_explained else None
     return {
         "rows": table,
+        "has_texts": bool(texts),
         "any_alike": any(row["alike"] > 1 for row in table),
         "n_close": round(subject.n_close),
         "close": CLOSE,

@@ -43,6 +43,7 @@ def facts_of(
     command: str | Sequence[str] | None = None,
     details: Mapping[str, Any] | None = None,
     summary: Summary | None = None,
+    texts: Mapping[Any, str | None] | None = None,
 ) -> Facts:
     """Everything the report says; the arguments are those of `Consensus.report`."""
     solution = solution_of(consensus)
@@ -72,7 +73,7 @@ def facts_of(
         if compared
         else set(),
         "clusterings": clustering_facts(subject),
-        "contested": contested_facts(subject, n_contested),
+        "contested": contested_facts(subject, n_contested, texts or {}),
         "how": _how(subject, command, details or {}),
     }
 
