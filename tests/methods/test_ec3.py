@@ -1175,8 +1175,9 @@ def test_a_term_of_weight_0_is_left_out(w8):
 
 def test_parts_are_by_object_and_agree_with_the_consensus():
     votes = Votes.from_labels({"a": [0, 1, 1, 0], "b": [0, 1, 1, 1]}, {"k": [0, 1, 1, 0]})
-    method = EC3(weights="agreement", towards="dawid-skene")
-    assert_allclose(method.parts(votes).object_proba, method.solve(votes).proba, atol=1e-9)
+    for method in (EC3(weights="agreement", towards="dawid-skene"), EC3()):
+        for own in (votes, votes.with_prior({0: [0.9, 0.1], 1: [0.2, 0.8], 3: [0.3, 0.7]})):
+            assert_allclose(method.parts(own).object_proba, method.solve(own).proba, atol=1e-9)
 
 
 def test_votes_without_a_class_vote_have_no_parts():

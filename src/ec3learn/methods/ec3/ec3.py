@@ -29,7 +29,15 @@ from ...answer.rule import KnownLabels, mean_votes
 from ...votes import Votes
 from ...votes.derived import by_object
 from ...votes.layout import frozen
-from ..base import Answer, Method, method_of, require_few_groups, require_pull, require_votes
+from ..base import (
+    Answer,
+    Method,
+    method_of,
+    require_few_groups,
+    require_pull,
+    require_votes,
+    trusting_votes,
+)
 from ..weights import Learned, ModelWeights, first_weights, learn_weights
 from .objective import Minimum, Problem, Setting
 from .parts import Parts, parts_of
@@ -162,6 +170,7 @@ class EC3(Method):
         """
         self._check()
         votes = by_object(self._readable(votes, None)[0])
+        votes = votes if votes.prior is None else trusting_votes(votes, None)
         start = first_weights(self.weights, votes, None)
         require_votes(votes, start)
         weighted = replace(votes, weights=frozen(votes.weights * start))
