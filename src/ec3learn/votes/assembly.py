@@ -77,8 +77,9 @@ def fields_of_columns(
         elif name in clusterings:
             hard[m], labels = label_codes(distinct[name])
         else:
-            column = distinct[name], read[name]
-            hard[m], off = vote_codes(*column, class_names, scales.get(name), argument, clean)
+            hard[m], off = vote_codes(
+                distinct[name], read[name], class_names, scales.get(name), argument, clean
+            )
             n_outside += len(off) if sample_weight is None else sum(np.take(sample_weight, off))
         cluster = BaseModel(name, "clustering", labels) if name in clusterings else None
         models.append(cluster or _voter(name, scales.get(name), class_names))
@@ -186,15 +187,14 @@ def fields_of_long(
     entries = whole_votes(entries_of_votes(object_codes[kept], groups[kept], shape), models)
     n_repeated = len(voted) - round(entries.sum())
     if n_repeated and repeats == "error":
-        once = _first_or_last(object_codes * len(names) + voter_codes, "first")
-        again = np.setdiff1d(np.arange(len(voted)), once)[0]
+        first = _first_or_last(object_codes * len(names) + voter_codes, "first")
+        again = np.setdiff1d(np.arange(len(voted)), first)[0]
         voter, item = names[voter_codes[again]], plain(ids[object_codes[again]])
-        others = ", ".join(str(arg("repeats", choice)) for choice in ("mean", "last"))
         raise InputError(
             "voters",
             "must have one vote per object",
             came=f"{n_repeated} more, the first by {voter!r} on {item!r}",
-            remedy=f"Pass {others} or {arg('repeats', 'first')} to allow them.",
+            remedy="Pass repeats='mean', repeats='last' or repeats='first' to allow them.",
         )
     stores = Stores(sparse=entries, n_repeated=n_repeated, n_outside=n_outside)
     return _fields(class_names, models, len(ids), stores) | {"object_ids": ids}

@@ -228,12 +228,12 @@ def _pairs_of(
     if draw is not None:
         return draw.objects, draw.labels
     if frame_of(known) is not None:
-        both = "dict(zip(table[objects], table[labels])) with the names of two"
         raise InputTypeError(
             argument,
             "must be a dict of object -> label, or an array",
             came=type(known).__name__,
-            remedy=f"Pass one of its columns, or {both}.",
+            remedy="Pass one of its columns, or dict(zip(table[objects], table[labels])) with the "
+            "names of two.",
         )
     if isinstance(known, Mapping):
         return list(known.keys()), list(known.values())

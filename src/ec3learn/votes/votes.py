@@ -169,8 +169,7 @@ class Votes(Frozen):
         tables = {name: both_classes(table, classes) for name, table in tables.items()}
         columns = named_columns(tables, "probabilities", "classifier")
         if normalize:
-            soft = {name: column for name, column in columns.items() if column.ndim == 2}
-            columns |= {name: normalised(table) for name, table in soft.items()}
+            columns |= {name: normalised(t) for name, t in columns.items() if t.ndim == 2}
         clusters = named_columns(clusterings, "clusterings", "clustering")
         fields = assembly.fields_of_columns(columns, clusters, "probabilities", classes, missing)
         return cls(**fields)._weighted(weights, sample_weight)
@@ -324,9 +323,8 @@ class Votes(Frozen):
         if not isinstance(other, Votes):
             return NotImplemented
         if other.n_objects != self.n_objects:
-            phrase = "Joined base models must describe the same objects"
-            came = f"{self.n_objects:,} and {other.n_objects:,}"
-            raise InputError("other", phrase=f"{phrase}, got {came}")
+            phrase = "Joined base models must describe the same objects, got "
+            raise InputError("other", phrase=f"{phrase}{self.n_objects:,} and {other.n_objects:,}")
         if list(self.classes) != list(other.classes):
             raise InputError(
                 "other",
