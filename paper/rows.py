@@ -104,11 +104,13 @@ def read(folder=RESULTS):
 
 def compare(mine, theirs):
     """The mean AUC and F of each method in two folders of rows, on the units that both have."""
-    both = mine.merge(theirs, on=COLUMNS[:-2], suffixes=("", " committed"))
-    both = both[both["metric"].isin(["auc", "f"])].assign(
-        difference=lambda own: (own["value"] - own["value committed"]).abs(),
-        **{"same table": lambda own: np.where(own["table"] == own["table committed"], "yes", "no")},
+    both = mine[mine["metric"].isin(["auc", "f"])].merge(
+        theirs, on=COLUMNS[:-2], suffixes=("", " committed")
     )
-    found = both.groupby(["dataset", "same table", "experiment", "method", "metric"], sort=False)
+    known = both["table"].str[:64] == both["table committed"].str[:64]
+    found = both.assign(
+        difference=(both["value"] - both["value committed"]).abs(),
+        **{"same table": np.where(known, "yes" + both["table"].str[64:], "no")},
+    ).groupby(["dataset", "same table", "experiment", "method", "metric"], sort=False)
     means = found[["value", "value committed"]].mean().assign(splits=found["seed"].nunique())
     return means.assign(**{"largest difference": found["difference"].max()}).reset_index()

@@ -73,7 +73,7 @@ def test_scores_of_two_folders_are_compared_where_both_have_them(folder, tmp_pat
     assert found.loc["EC3", "largest difference"].tolist() == pytest.approx([0.25, 0.25])
     assert found.loc["iEC3", "largest difference"].tolist() == [0, 0]
     assert set(found["splits"]) == {1}
-    assert set(found["same table"]) == {"yes"}
+    assert found["same table"].str.startswith("yes without nb without svm").all()
     assert set(compare(mine, changed.assign(table="other"))["same table"]) == {"no"}
 
 
