@@ -26,6 +26,7 @@ COLOURS = {
     "the paper": "#D55E00",
     PUBLISHED: "#CC79A7",
     "all": "#999999",
+    "top tenth": "#0072B2",
 }
 Panels = dict[str, Any]  # a table for each title: a curve per column over the index
 
@@ -41,7 +42,7 @@ def parameters(rows: Frame) -> Panels:
     """Draw the distribution of each weight in good settings and in all settings."""
     every = weights_in(select(rows, "parameters", method="iEC3")["setting"].unique())
     edges = np.linspace(0, 1, 11) - 1e-9
-    groups = {"iEC3": good_settings(rows), "all": every}
+    groups = {"top tenth": good_settings(rows), "all": every}
     return {
         f"{name}: share of settings": pd.DataFrame(
             {
@@ -84,9 +85,7 @@ def robustness(rows: Frame) -> Panels:
     return {
         "share of AUC kept, " + kind: pd.DataFrame(
             {name: _shares(rows, f"random_{kind}", "auc", name) for name in methods}
-        )
-        .interpolate()
-        .rename_axis(f"random {kind} added")
+        ).rename_axis(f"random {kind} added")
         for kind in ("classifiers", "clusterings")
     }
 
@@ -128,7 +127,13 @@ def draw(rows, folder, names=FIGURES):
             axes = figure.subplots(1, len(panels), squeeze=False)[0]
             for axis, (title, frame) in zip(axes, panels.items(), strict=True):
                 colours = [COLOURS[curve] for curve in frame]
-                frame.plot(ax=axis, color=colours, marker=".", legend=axis is axes[0], fontsize=8)
+                frame.plot(
+                    ax=axis,
+                    color=colours,
+                    marker=".",
+                    legend=axis in (axes[0], axes[-1]),
+                    fontsize=8,
+                )
                 axis.set_title(title, fontsize=9)
             # without a date and a version the same rows give the same file
             figure.savefig(Path(folder) / f"{name}.png", dpi=110, metadata={"Software": None})
