@@ -136,14 +136,14 @@ class Membership:
 
 def membership(votes: Votes) -> Membership:
     """A^m of votes."""
-    matrix, order = _entries_in_order(votes), np.arange(votes.models.n_groups)
-    if votes.stores.sparse is None:
-        ends = list(pairwise(votes.models.offsets.tolist()))
-        columns = {ends[m]: codes for m, codes in sorted(votes.stores.hard.items())}
-        return Membership(matrix, order, None, votes.prior, _soft(votes), columns)
-    if votes.stores.soft:
-        return Membership(matrix, order, None, votes.prior, _soft(votes))
-    return membership_of(matrix, prior=votes.prior)
+    matrix, order, stores = _entries_in_order(votes), np.arange(votes.models.n_groups), votes.stores
+    if stores.sparse is not None and not stores.soft:
+        return membership_of(matrix, prior=votes.prior)
+    ends = list(pairwise(votes.models.offsets.tolist()))
+    columns = (
+        {} if stores.sparse is not None else {ends[m]: stores.hard[m] for m in sorted(stores.hard)}
+    )
+    return Membership(matrix, order, None, votes.prior, _soft(votes), columns)
 
 
 def membership_of(
@@ -184,14 +184,11 @@ def _soft(votes: Votes) -> tuple[Array, Array] | None:
 def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:
     """Each vote that counts: its row, its voter, and what it gives to each class."""
     matrix = entries(votes).tocoo()
-    counted = (votes.models.is_voter & (votes.weights > 0))[
-        votes.models.group_model[matrix.coords[1]]
-    ]
+    counts = votes.models.is_voter & (votes.weights > 0)
+    counted, n_models = counts[votes.models.group_model[matrix.coords[1]]], len(counts)
     (row, group), share = (place[counted] for place in matrix.coords), matrix.data[counted]
-    n_models = len(votes.models)
-    pair, vote = np.unique(
-        row.astype(np.int64) * n_models + votes.models.group_model[group], return_inverse=True
-    )
+    pair = row.astype(np.int64) * n_models + votes.models.group_model[group]
+    pair, vote = np.unique(pair, return_inverse=True)
     cast = np.zeros((len(pair), votes.n_classes))
     np.add.at(cast, vote, share[:, None] * group_meaning(votes)[group].toarray())
     rows, voters = np.divmod(pair, n_models)
