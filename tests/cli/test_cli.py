@@ -1326,11 +1326,11 @@ def test_true_labels_judge_the_answer_and_are_not_seen_by_the_method(folder, run
         ),
         (
             "votes.csv --truth strange.csv --id id",
-            "truth must name objects of the table, those in column 'id', got ['x9'",
+            "truth must have labels of objects of the table, those in column 'id', got labels of ['x9'",
         ),
         (
             "votes.csv --known none.csv --id id",
-            "known must be a file with labels of some objects, got none in none.csv.",
+            "known must have labels of objects of the table, those in column 'id', got no label in none.csv.",
         ),
         (
             "votes.csv --known twice.csv --id id",

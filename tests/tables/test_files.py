@@ -522,7 +522,7 @@ def test_a_file_with_one_bit_flipped_is_a_table_or_is_refused(tmp_path_factory, 
             with opened(path) as table:
                 answered_of(table, classifiers=["vote"]).write(str(folder / "out.csv"))
         except ValueError as refused:
-            assert "\n" not in str(refused)
+            assert "\n" not in str(refused) and "Traceback" not in str(refused)
 
 
 @pytest.mark.parametrize("memory", ["lots"])
@@ -686,6 +686,12 @@ def test_nothing_is_left_beside_the_output(tmp_path):
     path = put(tmp_path, "x.csv", {"vote": ["a"]})
     combined(path, tmp_path / "out.csv")
     assert sorted(os.listdir(tmp_path)) == ["out.csv", "x.csv"]
+
+
+def test_a_traceback_of_an_engine_is_no_part_of_the_sentence(tmp_path):
+    path = put(tmp_path, "x.arrow", {"vote": ["a", "b"]})
+    with pytest.raises(ValueError, match=r"cannot be read as arrow: first\.$"), opened(path):
+        raise pa.ArrowInvalid("first Detail: Python exception: Traceback (most recent call last):")
 
 
 def test_a_line_that_is_too_long_is_told(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -193,20 +193,6 @@ def extend_file(
     return AnsweredFile(table, extend_frame(table.frame, columns, consensus, output))
 
 
-def label_files(naming: Naming, columns: Collection[str]) -> dict[str, list[str]]:
-    """The files of labels that are named in place of columns, by argument."""
-    files: dict[str, list[str]] = {}
-    for argument in ("known", "truth"):
-        named: Any = getattr(naming, argument)
-        names = [named] if isinstance(named, str) else list(named or ())
-        paths = [name for name in names if name not in columns and is_file(name)]
-        if len(names) > max(1, len(paths)):
-            must = "must be one column, or one or several files"
-            raise InputError(argument, must, came=listed(names))
-        files |= {argument: paths} if paths else {}
-    return files
-
-
 def _found(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:
     """Find the columns, and add the labels of other files."""
     if id is not None:
@@ -214,22 +200,30 @@ def _found(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable,
         if naming.objects is not None:
             must = f"must be left out for a long table, which names objects by {arg('objects')}"
             raise InputError("id", phrase=f"{arg('id')} {must}")
-    files = label_files(naming, table.columns)
-    without: dict[str, Any] = dict.fromkeys(files)
+    files = {argument: _label_files(naming, argument, table) for argument in ("known", "truth")}
+    without: dict[str, Any] = {argument: None for argument, paths in files.items() if paths}
     columns = replace(naming, **without, is_text=table.is_text).find(table.frame)
-    for argument, paths in files.items():
+    for argument in without:
         from .label_files import with_label_files
 
-        table, added = with_label_files(table, argument, paths, naming.objects or id)
-        found: dict[str, Any] = {argument: added["label"]}
-        if "chance" in added:
-            found["chances"] = {**columns.chances, argument: added["chance"]}
-        columns = replace(columns, **found)
+        key = naming.objects or id
+        table, columns = with_label_files(table, columns, argument, files[argument], key)
     for name in columns_in({**columns.classifiers, **columns.clusterings}):
         if table.columns[name] == "JSON" and columns.scale is None:
             phrase = f"Column {name!r} must hold labels of one type, text, integers or bools"
             raise InputError("classifiers", phrase=phrase)
     return table, replace(columns, row_number=ROW if columns.objects is None else None)
+
+
+def _label_files(naming: Naming, argument: str, table: FileTable) -> list[str]:
+    """The files of labels that an argument names; none for a column of the table."""
+    named: Any = getattr(naming, argument)
+    names = [named] if isinstance(named, str) else list(named or ())
+    files = [name for name in names if name not in table.columns and is_file(name)]
+    if len(names) > max(1, len(files)):
+        must = "must be one column, or one or several files"
+        raise InputError(argument, must, came=listed(names))
+    return files
 
 
 def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:

@@ -6,9 +6,11 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from .._checks import InputError
 from .._text import arg, count, listed
+from .columns import Columns
 from .engines import OURS, quoted
 from .file_table import ROW, FileTable, without_fraction
 
@@ -24,57 +26,52 @@ FROM ({}) WHERE name IS NOT NULL GROUP BY name HAVING count(label) > 0 ORDER BY 
 
 
 def with_label_files(
-    table: FileTable, argument: str, files: Sequence[str], key: str | None
-) -> tuple[FileTable, dict[str, str]]:
-    """Add columns that are not written: labels of files and chances, by what they are.
+    table: FileTable, columns: Columns, argument: str, files: Sequence[str], key: str | None
+) -> tuple[FileTable, Columns]:
+    """Add columns that are not written: labels of files, and their chances.
 
     Objects are called what the column `key` holds, or else by the numbers of their rows.
     """
-    lookup = f"{OURS}{argument}"
+    lookup, where = f"{OURS}{argument}", ", ".join(files)
     for number, name in enumerate(files):
         _load(table, f"{lookup}_{number}", argument, name, key)
     every = " UNION ALL ".join(f"FROM {lookup}_{number}" for number in range(len(files)))
     table.connection.execute(LOOKUP.format(f"{lookup}_all", every))
     labels = table.connection.table(f"{lookup}_all")
-    n_labels, n_chances = labels.aggregate("count(*), count(chance)").fetchall()[0]
-    if not n_labels:
-        came = f"none in {', '.join(files)}"
-        raise InputError(argument, "must be a file with labels of some objects", came=came)
     for named, label, other, _ in labels.filter("label <> other").limit(1).fetchall():
-        came = f"{label!r} and {other!r} for {named!r} in {', '.join(files)}"
+        came = f"{label!r} and {other!r} for {named!r} in {where}"
         raise InputError(argument, "must give an object one label", came=came)
     column = quoted(key) if key is not None else "file_row_number"
     named = without_fraction(f"CAST({column} AS VARCHAR)")
-    added = {"label": lookup} | ({"chance": f"{lookup}_chance"} if n_chances else {})
     sql = {
         name: f"(SELECT {what} FROM {lookup}_all WHERE name = {named})"
-        for what, name in added.items()
+        for what, name in {"label": lookup, "chance": f"{lookup}_chance"}.items()
     }
     table = replace(table, labels=table.labels | sql)
-    labelled = table.relation.filter(f"{lookup} IS NOT NULL")
-    n_found = labelled.aggregate(f"count(DISTINCT {quoted(key or ROW)})").fetchall()[0][0]
-    if n_found < n_labels:
-        first = [name for name, *_ in labels.limit(6).fetchall()]
-        _tell_lacking(n_found, n_labels, argument, files, first, key)
-    return table, added
+    _require_found(table, argument, labels, where, key)
+    chances = {**columns.chances, argument: f"{lookup}_chance"}
+    found: dict[str, Any] = {argument: lookup}
+    if labels.filter("chance IS NOT NULL").count("*").fetchall()[0][0]:
+        found["chances"] = chances
+    return table, replace(columns, **found)
 
 
-def _tell_lacking(
-    n_found: int,
-    n_labels: int,
-    argument: str,
-    files: Sequence[str],
-    first: list[str],
-    key: str | None,
+def _require_found(
+    table: FileTable, argument: str, labels: Any, where: str, key: str | None
 ) -> None:
-    """Refuse labels of other objects; warn where some of them are."""
+    """Refuse labels of other objects only; warn where some of them are."""
+    n_labels = labels.count("*").fetchall()[0][0]
+    labelled = table.relation.filter(f"{OURS}{argument} IS NOT NULL")
+    n_found = labelled.aggregate(f"count(DISTINCT {quoted(key or ROW)})").fetchall()[0][0]
     if not n_found:
-        where = "the numbers of its rows" if key is None else f"those in column {key!r}"
-        came = f"{listed(first, 5)} in {', '.join(files)}"
-        raise InputError(argument, f"must name objects of the table, {where}", came=came)
-    lacking = f"{n_labels - n_found:,} of {count(n_labels, 'object')} with a label"
-    text = f"In {', '.join(files)}, {lacking} could not be found in the table."
-    warnings.warn(text, stacklevel=2)
+        of = "the numbers of its rows" if key is None else f"those in column {key!r}"
+        first = [name for name, *_ in labels.limit(6).fetchall()]
+        came = f"labels of {listed(first, 5)} in {where}" if first else f"no label in {where}"
+        raise InputError(argument, f"must have labels of objects of the table, {of}", came=came)
+    if n_found < n_labels:
+        lacking = f"{n_labels - n_found:,} of {count(n_labels, 'object')} with a label"
+        text = f"In {where}, {lacking} could not be found in the table."
+        warnings.warn(text, stacklevel=2)
 
 
 def _load(table: FileTable, into: str, argument: str, name: str, key: str | None) -> None:

@@ -170,7 +170,7 @@ def _as_sentence(error: Exception, source: Source) -> InputError:
         phrase = f"No space is left for working files in {source.work.folder.parent}"
         remedy = f"Free some, or pass {arg('out')} in another folder."
         return InputFileError("out", phrase=phrase, remedy=remedy)
-    reason = str(error).replace(str(source.path), source.name)
+    reason = str(error).replace(str(source.path), source.name).partition(" Detail: Python")[0]
     if isinstance(error, (UnicodeDecodeError, LookupError)) or re.search("utf-?8", reason, re.I):
         remedy = f"Pass another {arg('encoding')}, such as latin-1 or utf-16."
         return source.error(f"must be text in {source.encoding}", remedy)
