@@ -181,14 +181,6 @@ def test_a_legend_covers_neither_bars_nor_title(draw, n_classes, name):
     assert legend.y1 <= ax.figure.bbox.y1 + 1
 
 
-@pytest.mark.parametrize("name", ["c", "a class with a long name, the"])
-def test_names_at_the_ends_of_bars_stay_within_the_axes(name):
-    ax = plots.contested_objects(of_classes(5, name), 10)
-    ax.figure.canvas.draw()
-    assert len(ax.texts) == 20
-    assert max(text.get_window_extent().x1 for text in ax.texts) <= ax.get_window_extent().x1
-
-
 def test_a_colour_bar_is_as_high_as_the_map():
     ax = plots.agreement_map(of_classes(3))
     ax.figure.canvas.draw()

@@ -65,7 +65,6 @@ WARNINGS: set[NoteKind] = {
     "worse than chance",
     "worse than majority",
 }
-MOST_OF_A_KIND = 3  # notes that are shown in full
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Note:
 
 
 def one_per_kind(notes: Iterable[Note]) -> list[Note]:
-    """The notes with those of one kind as one, of which the first are shown in full.
+    """The notes with those of one kind as one, of which the first three are shown in full.
 
     Examples
     --------
@@ -100,9 +99,9 @@ def one_per_kind(notes: Iterable[Note]) -> list[Note]:
         by_kind.setdefault(note.kind, []).append(note.text)
     shown = []
     for kind, texts in by_kind.items():
-        rest = len(texts) - MOST_OF_A_KIND
+        rest = len(texts) - 3
         more = [] if rest <= 0 else [f"And {count(rest, 'more note', 'more notes')} of this kind."]
-        shown.append(Note(kind, " ".join([*texts[:MOST_OF_A_KIND], *more])))
+        shown.append(Note(kind, " ".join([*texts[:3], *more])))
     return shown
 
 

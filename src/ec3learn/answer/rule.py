@@ -26,13 +26,15 @@ from .._typing import Array
 from ..algebra.membership import Membership, Table, places_in
 from ..votes import Votes, group_meaning
 
-Contributions = dict[tuple[int, str], Array]  # (base model or NOBODY, term) -> one number per class
+Contributions = dict[
+    tuple[int | None, str], Array
+]  # (base model or NOBODY, term) -> one number per class
 
 GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alpha, beta and gamma
 KNOWN, TOWARDS, PRIOR, OWN = "known label", "towards", "prior", "own prior"  # what else may pull
 REST = "all else"
 DENSE = 1_000_000  # entries up to which a table over groups is dense in any case
-NOBODY = -1  # in the place of a base model's number
+NOBODY = None  # in the place of a base model's number
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from .._table import Table
 from .._text import clipped, count, number_text, printable, shown
 from .._typing import Array
 from ..answer.extension import aligned_membership
-from ..answer.rule import NOBODY, KnownLabels
+from ..answer.rule import KnownLabels
 from ..answer.solution import Solved, solution_of
 from ..votes import BaseModel
 from ..votes.labels import Label, plain
@@ -119,7 +119,7 @@ def explain(outcome: Solved, i: Any) -> Explanation:
         owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
         groups = aligned_membership(outcome, votes[position], warn=False)
         for (m, term), part in outcome.rule.contributions(groups, owner, known).items():
-            parts[term if m == NOBODY else outcome.models[m].name, term] = part
+            parts[term if m is None else outcome.models[m].name, term] = part
     unit = "probability" if outcome.rule is None else outcome.rule.unit
     said = dict(zip([model.name for model in votes.models], votes.said(position), strict=True))
     kinds = {model.name: outcome.called(model.kind) for model in votes.models}

@@ -139,11 +139,9 @@ def _doubt(
 
 def _correlation(table: Array, rows: Array, columns: Array) -> float:
     """The correlation of the places of the rows of a table of counts and those of its columns."""
-    by_row, by_column = table.sum(axis=1), table.sum(axis=0)
-    rows = rows - np.average(rows, weights=by_row)
-    columns = columns - np.average(columns, weights=by_column)
-    spread = np.sqrt((by_row @ rows**2) * (by_column @ columns**2))
-    return float(rows @ table @ columns / spread)
+    one, other = np.nonzero(table)
+    spread = np.cov(rows[one], columns[other], aweights=table[one, other])
+    return float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1]))
 
 
 def worst_first(consensus: Solved, known: Any = None) -> Table:

@@ -44,8 +44,6 @@ from ..votes import Votes, votes_on
 from ..votes.labels import label_array, plain
 
 MOST_CLASSES = 20  # shown; the others are added up
-ASKED = 50  # objects to ask about
-DRAWS = 100  # for the intervals of agreement
 LOOKUPS = 4e5  # groups looked up for explanations: with many, only the first objects get one
 
 
@@ -230,7 +228,7 @@ def trust_facts(subject: Subject) -> Facts | None:
         "n_votes": effective_voters(votes, 0.0),
         **independent_votes(votes, None if subject.chosen else labels),
         "estimates": _estimates(subject),
-        "ask": list(ask(consensus, ASKED).rows()),
+        "ask": list(ask(consensus, 50).rows()),
     }
 
 
@@ -238,7 +236,7 @@ def _agreement(votes: Votes) -> list[Facts]:
     """Measures of agreement; none where voters answer on scales of their own."""
     scores = any(model.kind == "grader" for model in votes.models)
     try:
-        rows = agreement(votes, "ordinal" if scores else "nominal", draws=DRAWS).rows()
+        rows = agreement(votes, "ordinal" if scores else "nominal").rows()
         return [row for row in rows if row["value"] == row["value"]]
     except InputError:
         return []

@@ -19,9 +19,7 @@ from .answers import Facts, Subject, largest
 
 MOST_MODELS = 200  # in the table
 FOLDED_FROM = 15  # rows of the table that are shown at first; style.css has this number too
-MOST_IN_HEAT_MAP = 60
-MOST_CLUSTERINGS, MOST_CLUSTERS = 20, 12
-MOST_PAIRS = 50
+MOST_IN_HEAT_MAP = 60  # classifiers
 
 
 def model_facts(subject: Subject) -> Facts | None:
@@ -104,7 +102,7 @@ def pair_facts(subject: Subject) -> Facts | None:
                 float(found.similarity[a, b]),
                 round(float(found.common[a, b])),
             )
-            for a, b in closest_first[:MOST_PAIRS]
+            for a, b in closest_first[:50]
         ],
         "n_redundant": len(found.redundant),
         "rule": f"the same label on at least {100 * ALIKE:.0f} % of {FEW} objects or more, even "
@@ -132,7 +130,7 @@ def clustering_facts(subject: Subject) -> Facts | None:
             subject.names,
             colours,
         )
-        for m in clusterings[:MOST_CLUSTERINGS]
+        for m in clusterings[:20]
     ]
     return {
         "blocks": blocks,
@@ -155,7 +153,7 @@ def _clusters(labels: Array, counts: Array, names: list[str], colours: Mapping[i
                 if counts[j, z] > 0
             ],
         }
-        for j in largest(sizes, MOST_CLUSTERS)
+        for j in largest(sizes, 12)
         if sizes[j] > 0
     ]
     return {

@@ -155,8 +155,8 @@ def contested_objects(consensus: Solved, n: int = 15, *, ax: Axes | None = None)
     places = np.arange(len(rows))
     label = np.array([row["confidence"] for row in rows])
     runner_up = label - [row["margin"] for row in rows]
-    above = ax.barh(places - 0.2, label, 0.4, color=_shade(0.2), label="label")
-    below = ax.barh(
+    ax.barh(places - 0.2, label, 0.4, color=_shade(0.2), label="label")
+    ax.barh(
         places + 0.2,
         runner_up,
         0.4,
@@ -167,18 +167,10 @@ def contested_objects(consensus: Solved, n: int = 15, *, ax: Axes | None = None)
         label="runner-up",
     )
     ax.set_ylim(max(len(rows), 1) - 0.5, -0.5)
-    _labelled(ax, "The most contested objects", "probability", "object")
-    _name_ticks(ax, [row["object"] for row in rows], "y")
+    _labelled(ax, "The most contested objects", "probability", "object: label, runner-up")
+    _name_ticks(ax, [f"{row['object']}: {row['label']}, {row['runner_up']}" for row in rows], "y")
     if rows:
         _legend_above(ax)
-    if rows and len(rows) * 1.6 * LABEL_INCHES <= _room(ax, "y"):
-        longest = 0
-        for bars, key in ((above, "label"), (below, "runner_up")):
-            names = ["" if row[key] is None else _text(row[key]) for row in rows]
-            ax.bar_label(bars, names, padding=3, fontsize=7)
-            longest = max(longest, *map(len, names))
-        room = 1 - LETTER_INCHES * (longest + 2) / _room(ax, "x")
-        ax.set_xlim(0, label.max() / max(room, 0.4))
     return ax
 
 
