@@ -384,9 +384,10 @@ def test_extending_to_the_same_votes_gives_the_consensus(table, settings):
 
 
 @pytest.mark.parametrize("solver", ["direct", "cg"])
-def test_a_crowd_extended_to_itself_gives_the_consensus(crowd, solver):
+def test_a_crowd_extended_to_itself_gives_the_consensus_and_is_noticed(crowd, solver):
     consensus = EC3(solver=solver).solve(crowd)
-    assert_allclose(consensus.extend(crowd).proba, consensus.proba, **EXACT)
+    with pytest.warns(ExtendWarning, match=r"^298 objects were solved before; the answers follow"):
+        assert_allclose(consensus.extend(crowd).proba, consensus.proba, **EXACT)
 
 
 @given(any_votes(), any_votes(), st.randoms(use_true_random=False))
