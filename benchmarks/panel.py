@@ -401,11 +401,12 @@ def labels(draws: int) -> None:
         ("scores of 3, 5 and 12 judges", lambda: judged((3, 5, 12), draws, False), (30, 50, 200)),
         ("verdicts", lambda: judged((3, 5, 12), 1, True), (30, 50, 200)),
         ("labels of seven models", models_labels, (30, 100, 700)),
+        ("probabilities of seven models", models_probabilities, (30, 100, 700)),
     ):
         usable = [case for case in cases() if len(case.truth) > 2 * sizes[-1]]
         found = with_labels(iter(usable), sizes)
         show(f"Known labels: {title}", found.pivot_table(SHOWN[:2], "labels", "method"))
-        if title != "labels of seven models":
+        if "models" not in title:
             rate = found["source"].str.split().str[0].rename("base rate")
             show("by base rate", found.pivot_table(SHOWN[:2], rate, "method", sort=False))
         cells = found.pivot_table(SHOWN[:2], ["source", "labels"], "method")
