@@ -24,6 +24,9 @@ from ec3learn.methods.ec3.tuning import grid
 from ..dense import minimiser
 from ..strategies import RawTable, any_settings, any_tables, any_votes, random_table
 
+# Objects are extended to on purpose that were solved before.
+pytestmark = pytest.mark.filterwarnings("ignore:.*solved before")
+
 EXACT = {"atol": 1e-9, "rtol": 0}
 BCD = {"solver": "bcd", "tol": 1e-12, "max_iter": 20_000, "random_state": 0}
 

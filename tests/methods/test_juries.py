@@ -21,7 +21,10 @@ from ec3learn.votes import as_class_votes
 
 from .. import dense
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*solved before"),  # extended to on purpose
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 
 def jury(seed, n_objects=40, n_voters=7, n_classes=3, missing=0.3):

@@ -30,7 +30,10 @@ from ec3learn.algebra.trust import learn_trust
 from ec3learn.methods import base
 from ec3learn.votes import only_rows
 
-pytestmark = pytest.mark.filterwarnings("ignore::ec3learn.methods.ReliabilityWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*solved before"),  # extended to on purpose
+    pytest.mark.filterwarnings("ignore::ec3learn.methods.ReliabilityWarning"),
+]
 
 ADMITS = {
     "auto": ec3learn.Panel(),
