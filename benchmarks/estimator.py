@@ -364,9 +364,9 @@ def markdown(rows: pd.DataFrame, group: str) -> str:
             columns[name] = [mean + gap for mean, gap in zip(own["mean"], gaps, strict=True)]
             columns |= {"method": own["method"]}
     names = ["method", *(name for name in columns if name != "method")]
-    lines = [f"{' | '.join(names)}", "|".join(["---"] * len(names))]
-    lines += [" | ".join(cells) for cells in zip(*(columns[name] for name in names), strict=True)]
-    return "\n".join(f"| {line} |" for line in lines) + "\n"
+    lines = ["|".join(names), "|".join(["---"] * len(names))]
+    lines += ["|".join(cells) for cells in zip(*(columns[name] for name in names), strict=True)]
+    return "\n".join(f"|{line}|" for line in lines) + "\n"
 
 
 def main() -> int:
