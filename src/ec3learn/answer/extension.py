@@ -77,6 +77,8 @@ def _warn_of_solved(outcome: Solution, votes: Votes) -> None:
     if outcome.object_ids is None or votes.object_ids is None:
         return
     solved = set(map(str, outcome.object_ids))  # a file may have 1 as text
+    if solved == set(map(str, range(len(solved)))):  # places in a table, which others have too
+        return
     n_again = sum(str(name) in solved for name in votes.object_ids)
     if n_again:
         again = count(n_again, "object was", "objects were")

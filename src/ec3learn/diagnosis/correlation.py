@@ -236,7 +236,7 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     >>> opinions = [truth ^ (rng.random(1000) < 0.2) for _ in range(8)]
     >>> twice = {f"v{j}": opinions[j % 8] for j in range(16)}
     >>> print(f"{effective_voters(Votes.from_labels(twice)):.1f} of 16")
-    7.0 of 16
+    7.5 of 16
     """
     require_votes(votes)
     if correlation is None:
