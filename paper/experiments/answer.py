@@ -1,5 +1,6 @@
 """What the answer of iEC3 depends on: weights, epsilon, terms, base models, rare classes, noise."""
 
+import time
 from dataclasses import replace
 from itertools import product
 
@@ -41,14 +42,18 @@ def grid(step):
 
 
 def epsilon(case):
-    """Score and time the paper's loop for each epsilon: AUC, rounds and seconds."""
+    """Score and time the paper's loop for each epsilon: AUC, rounds and processor seconds."""
     test = case.outputs().test
     votes = test.votes()
     for tol in published.EPSILONS:
         method = EC3(solver="bcd", tol=tol, random_state=case.seed)
         consensus = solve_quietly(method, votes)
         auc, rounds = mean_auc(consensus.proba, test.truth), float(consensus.solution.n_iter)
-        values = {"auc": auc, "rounds": rounds, "seconds": best_time(method, votes)}
+        values = {
+            "auc": auc,
+            "rounds": rounds,
+            "seconds": best_time(method, votes, 5, time.process_time),
+        }
         yield from (("iEC3", f"{tol:.3f}", metric, value) for metric, value in values.items())
 
 
