@@ -135,6 +135,7 @@ def small_crowd(n=60):
     return rng.normal(size=(n, 3)) + 2 * np.eye(3)[y], y, votes
 
 
+@pytest.mark.filterwarnings("ignore:60 objects were solved before")
 def test_votes_on_named_objects_are_matched_with_the_names_of_rows():
     X, y, votes = small_crowd()
     names = [f"q{i}" for i in range(len(y))]  # sorted, q10 comes before q2
