@@ -172,7 +172,7 @@ def sample_of(votes: Votes, kept: Array | None = None) -> tuple[Votes, Array] | 
     voters = votes.models.is_voter & (votes.weights > 0)
     if share >= 0.5 or float(np.median(votes_per_model(votes)[voters])) * share < ENOUGH:
         return None
-    rows, counts = sample_rows(votes.counts, SAMPLE, kept)
+    rows, counts = sample_rows(votes, SAMPLE, kept)
     return replace(only_rows(votes, rows), counts=counts), rows
 
 

@@ -306,12 +306,21 @@ def evenly(n: int, most: int) -> Array:
     return ends[:-1] + np.random.default_rng(0).integers(np.diff(ends))
 
 
-def sample_rows(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array]:
-    """Rows that stand for all, and how often each counts; frequent and kept ones are among them."""
+def sample_rows(
+    votes: Votes, size: int, kept: Array | None = None, counts: Array | None = None
+) -> tuple[Array, Array]:
+    """Rows that stand for all, and how often each counts; frequent and kept ones are among them.
+
+    The draw depends on the votes of a row, not on its place: all engines draw the same rows.
+    """
+    counts = votes.counts if counts is None else counts
     frequent = counts > counts.sum() / size
     if kept is not None:
         frequent |= kept
     rest = np.flatnonzero(~frequent)
+    if len(rest) > size:
+        marks = entries(votes) @ np.random.default_rng(0).random(votes.models.n_groups)
+        rest = rest[np.argsort(marks[rest], kind="stable")]
     drawn = rest[evenly(len(rest), size)]
     rows = np.sort(np.concatenate([np.flatnonzero(frequent), drawn]))
     more = float(counts[rest].sum()) / max(float(counts[drawn].sum()), 1e-300)

@@ -55,7 +55,7 @@ def learn_trust(
         return _no_trust(np.full(votes.n_classes, 1 / votes.n_classes))
     known = np.full(votes.n_rows, -1) if known is None else known
     if votes.n_rows > sample:
-        rows, counts = sample_rows(votes.counts, sample, known >= 0)
+        rows, counts = sample_rows(votes, sample, known >= 0)
         votes, start, known = (
             replace(only_rows(votes, rows), counts=counts),
             start[rows],

@@ -71,7 +71,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         return 0.0
     silent = np.setdiff1d(np.arange(len(votes.models)), erring_voters(votes))
     votes = votes.drop(*(votes.models[m].name for m in silent)) if len(silent) else votes
-    chosen, counts = sample_rows(votes.counts, SAMPLE)
+    chosen, counts = sample_rows(votes, SAMPLE)
     rows = whole_votes(only_rows(replace(unweighted(votes), prior=None), chosen))
     rows = _in_order(replace(rows, counts=counts))
     if not entries(rows).nnz:

@@ -73,13 +73,16 @@ def _scale(weights: Array) -> float:
     return 1.0 if are_counts(weights) else len(weights) / max(float(weights.sum()), 1e-300)
 
 
-def sampled(counts: Array, size: int, kept: Array | None = None) -> tuple[Array, Array, float]:
+def sampled(
+    votes: Votes, size: int, kept: Array | None = None, counts: Array | None = None
+) -> tuple[Array, Array, float]:
     """Some distinct rows, how often each counts in a sample, and how many samples make all rows.
 
     Rows that are rare in the table are as rare in the sample. No row counts more often than it does
     in the table: otherwise a sample would be evidence for more objects than it holds.
     """
-    rows, weights = sample_rows(counts, size, kept)
+    counts = votes.counts if counts is None else counts
+    rows, weights = sample_rows(votes, size, kept, counts)
     times = float(
         np.divide(weights, counts[rows], out=np.ones(len(rows)), where=counts[rows] > 0).max(
             initial=1.0

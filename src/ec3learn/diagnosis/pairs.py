@@ -61,7 +61,7 @@ def pairs(outcome: Solved) -> Pairs:
     votes = outcome.require_votes("pairs")
     n_votes = votes_per_model(votes) * votes.models.is_classifier
     chosen = np.sort(np.argsort(-n_votes, kind="stable")[: min((n_votes > 0).sum(), MOST_COMPARED)])
-    rows, counts, times = sampled(row_weights(outcome), SAMPLE)
+    rows, counts, times = sampled(votes, SAMPLE, counts=row_weights(outcome))
     answers = _votes_by(only_rows(votes, rows), chosen)
     place = matching_labels(outcome.classes, votes.classes)
     right = answers == np.where(place < 0, -2, place)[outcome.row_classes[rows]]

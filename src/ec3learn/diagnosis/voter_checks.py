@@ -196,7 +196,7 @@ def notes_on_bias(votes: Votes, known: KnownLabels | None, proba: Array) -> list
         return []
     if votes.n_rows > SAMPLE:
         labelled = None if known is None or known.labelled.sum() > SAMPLE else known.labelled
-        rows, counts, _ = sampled(votes.counts, SAMPLE, labelled)
+        rows, counts, _ = sampled(votes, SAMPLE, labelled)
         votes = replace(only_rows(votes, rows), sample_weight=counts, counts=counts)
         proba, known = proba[rows], known and KnownLabels(known.codes[rows], known.pull)
     evidence, answer = _evidence_of_bias(votes, known)
