@@ -113,7 +113,7 @@ def epsilon(rows: Frame) -> Exhibit:
         }
     ).sort_index(ascending=False)
     block = Block(
-        "AUC, rounds and seconds of the paper's loop, relative to epsilon 0.005. Where it stops makes no difference to AUC here.",
+        "AUC, rounds and seconds of the paper's loop, relative to epsilon 0.005; means over data sets.",
         frame.rename_axis("epsilon"),
     )
     return Exhibit("epsilon", "Epsilon (Figure 3)", [block])
