@@ -14,6 +14,7 @@ from ec3learn.diagnosis.contested import close_calls
 from ec3learn.diagnosis.metrics import changed_rows, majority, object_weights, row_weights
 from ec3learn.diagnosis.summary import summarise
 from ec3learn.diagnosis.warnings import two_voter_notes
+from ec3learn.report.facts import facts_of
 
 SAID = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}
 
@@ -284,6 +285,21 @@ def test_labels_that_were_held_fixed_are_not_counted_as_changed():
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_tied_classes_share_in_all_that_is_said_of_it(soft):
+    said = {"a": [0, 0, 1, 1] * 5, "b": [1, 0, 1, 0] * 5}  # tied on every second object
+    votes = Votes.from_labels(said)
+    if soft:
+        votes = Votes.from_probabilities({m: 0.1 + 0.8 * np.eye(2)[said[m]] for m in said})
+    consensus, truth = EC3().solve(votes), [0, 0, 1, 1] * 5
+    facts, score = facts_of(consensus, truth=truth), consensus.summary(truth=truth).judged
+    assert consensus.summary().changed == facts["changes"]["share"] == pytest.approx(0.25)
+    assert dict(facts["classes"]["rows"])["0"][2] == pytest.approx(0.5)
+    assert score.by_majority == pytest.approx(0.75)
+    assert sum(score.wins) == facts["changes"]["n"]
+    assert "majority vote: 25.0 % of the labels (ties count in part)" in str(consensus.summary())
 
 
 def test_without_votes_there_is_none(tmp_path):

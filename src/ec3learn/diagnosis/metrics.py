@@ -110,7 +110,10 @@ def votes_per_row(votes: Votes, counted: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Majority:
-    """The majority vote on each distinct row, in the classes of another answer."""
+    """The majority vote on each distinct row, in the classes of another answer.
+
+    Tied classes share a row, in whatever is counted. A soft vote is for its most probable class.
+    """
 
     proba: Array  # rows x classes: shares of the votes
     classes: Array  # that most votes name; -1 for a class that the other answer does not have
@@ -120,11 +123,11 @@ class Majority:
         """Which classes have the most votes, rows x classes: several on a tie."""
         return self.proba >= self.proba.max(axis=1, keepdims=True) - 1e-9
 
-    def share_right(self, rows: Array, truth: Array) -> Array:
-        """How far the vote on some rows is right: tied classes share."""
+    def share_of(self, rows: Array, classes: Array) -> Array:
+        """How far the vote on some rows is for these classes: 1/2 for one of two tied classes."""
         most = self.most_votes[rows]
-        right = most[np.arange(len(rows)), truth] & (self.classes[rows] >= 0)
-        return right / most.sum(axis=1)
+        named = most[np.arange(len(rows)), classes] & (self.classes[rows] >= 0)
+        return named / most.sum(axis=1)
 
 
 def majority(outcome: Solved) -> Majority | None:
@@ -164,12 +167,9 @@ def is_majority(outcome: Solution) -> bool:
 
 
 def changed_rows(outcome: Solution, votes: Majority) -> Array:
-    """The distinct rows whose label, unless held fixed, differs from what most votes name."""
-    return (
-        open_rows(outcome)
-        & (votes.most_votes.sum(axis=1) == 1)
-        & (outcome.row_classes != votes.classes)
-    )
+    """How far each distinct row's label, unless held fixed, differs from the majority vote's."""
+    rows = np.arange(len(outcome.row_classes))
+    return open_rows(outcome) * (1 - votes.share_of(rows, outcome.row_classes))
 
 
 def changed_share(solution: Solution, votes: Majority | None) -> float | None:

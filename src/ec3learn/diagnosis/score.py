@@ -208,7 +208,7 @@ def score_of(
     vote = None if is_majority(outcome) else majority(outcome)
     if vote is not None:
         rows = outcome.expand(np.arange(len(outcome.row_proba)))[judged]
-        ours, right = classes == truth, vote.share_right(rows, truth)
+        ours, right = classes == truth, vote.share_of(rows, truth)
         # A vote for a class that the answer does not have is wrong: it counts as one more class.
         padded = np.pad(vote.proba[rows], ((0, 0), (0, 1)))
         theirs = quality(padded, vote.classes[rows], truth, weight, right)

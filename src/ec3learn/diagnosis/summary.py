@@ -35,7 +35,7 @@ class Summary:
     classes: Table  # class and share; where labels show it, the true share as estimated, low, high
     voters: Table  # as `Consensus.voters` has them, those in trouble first
     contested: float  # the share of objects that are close calls
-    changed: float | None  # the share of labels that differ from the majority vote's
+    changed: float | None  # the share of labels not of the majority vote; ties count in part
     held_out: Score | None  # by known labels that were hidden from the method
     judged: Score | None  # by true labels that the method was not given
     notes: tuple[Note, ...]  # those of the consensus, and what known and true labels show
@@ -71,7 +71,8 @@ class Summary:
         lines += [str(note) for note in self.notes if note.kind in FIRST]
         lines.append(f"Contested: {percent(self.contested)} of the objects (margin below {CLOSE})")
         if self.changed:
-            lines.append(f"Different from the majority vote: {percent(self.changed)} of the labels")
+            share = f"{percent(self.changed)} of the labels (ties count in part)"
+            lines.append(f"Different from the majority vote: {share}")
         lines += [str(score) for score in (self.held_out, self.judged) if score is not None]
         tables = (first_rows(self.classes, "classes"), first_rows(self.voters, "base models"))
         further = one_per_kind(note for note in self.notes if note.kind not in FIRST)

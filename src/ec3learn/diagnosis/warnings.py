@@ -9,7 +9,7 @@ from ..votes import has_clusterings
 from ..votes.labels import plain
 from .correlation import erring_voters
 from .labels import HARD, measuring, taught_labels
-from .metrics import Majority, changed_share, majority, row_weights
+from .metrics import Majority, changed_rows, changed_share, majority, row_weights
 from .score import Score
 from .voter_checks import ORDER, Doubt, bias_notes, voter_checks
 
@@ -51,7 +51,7 @@ def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
         though = f"though most votes name another for {percent(others)} of them"
         text = f"All objects got the class {label}, {though}. Compare with another method."
         notes.append(Note("one class", text))
-    elif changed_share(solution, votes) == 0 and _disagree(solution, votes):
+    elif _only_decides_ties(solution, votes) and _disagree(solution, votes):
         text = "Wherever one class has the most votes, the answer names it: only ties were decided."
         notes.append(Note("same as majority", text))
     return notes
@@ -69,6 +69,12 @@ def two_voter_notes(solution: Solution) -> list[Note]:
         f"each tells whom the answer follows. Add a third voter, or pass {arg('known')}."
     )
     return [Note("two voters", text)]
+
+
+def _only_decides_ties(solution: Solution, votes: Majority) -> bool:
+    """Whether every label that the method chose is among those with the most votes."""
+    against = row_weights(solution) @ (changed_rows(solution, votes) == 1)
+    return changed_share(solution, votes) is not None and not against
 
 
 def _disagree(solution: Solution, votes: Majority) -> bool:

@@ -207,7 +207,7 @@ def _given(subject: Subject) -> Facts | None:
     if subject.majority is not None and labels is not None:
         weight = subject.weight * (labels.codes >= 0)
         rows = subject.consensus.expand(np.arange(len(subject.row_weight)))
-        right = subject.majority.share_right(rows, labels.codes)
+        right = subject.majority.share_of(rows, labels.codes)
         share = float(weight @ right) / max(float(weight.sum()), 1e-300)
     n = float(subject.row_weight @ known.labelled)
     return {"n": round(n), "majority": share, "fixed": known.fixed}
