@@ -85,7 +85,7 @@ class Membership:
         if rows.stop - rows.start == self.n_rows:
             return self
         soft = None if self.soft is None else (self.soft[0][rows], self.soft[1])
-        return replace(self, entries=_some_rows(self.entries, rows), soft=soft)
+        return replace(self, entries=self.entries[rows], soft=soft)
 
     def parts(self) -> Iterator[tuple[slice, Membership]]:
         """The rows in pieces that fit the cache, with all that rules ask for."""
@@ -101,12 +101,15 @@ class Membership:
             sums += self.soft[1].T @ (self.soft[0].T @ values)
         return sums
 
-    def scatter_weighted(self, weights: Array, values: Array) -> Array:
-        """A^m' diag(weights) values, some rows at a time: more of them if the sums are large."""
-        sums = np.zeros((self.n_groups, values.shape[1]))
+    def scatter_weighted(self, weights: Sequence[Array], values: Array) -> list[Array]:
+        """A^m' diag(weight) values for each weight, in pieces: larger ones if the sums are."""
+        if not weights:
+            return []
+        sums = np.zeros((self.n_groups, len(weights) * values.shape[1]))
         for rows in chunks(self.n_rows, max(CHUNK // 8, 8 * self.n_groups)):
-            sums += self._part(rows).scatter(weights[rows, None] * values[rows])
-        return sums
+            weighted = [weight[rows, None] * values[rows] for weight in weights]
+            sums += self._part(rows).scatter(np.hstack(weighted))
+        return np.hsplit(sums, len(weights))
 
     # ---- pairs of groups -------------------------------------------------------------------------
 
@@ -121,13 +124,18 @@ class Membership:
             ]
         if self.soft is not None:
             shares, basis = self.soft
-            for gram, weight in zip(grams, weights, strict=True):
-                mixed, inner = np.zeros(basis.T.shape), np.zeros(2 * basis.shape[:1])
-                for rows in chunks(self.n_rows, CHUNK // 8):
-                    weighted = shares[rows] * weight[rows, None]
-                    mixed += _some_rows(self.entries, rows).T @ weighted
-                    inner += shares[rows].T @ weighted
-                gram += mixed @ basis + (mixed @ basis).T + basis.T @ inner @ basis
+            mixed = np.zeros((len(weights), *basis.T.shape))
+            inner = np.zeros((len(weights), *2 * basis.shape[:1]))
+            for rows in chunks(self.n_rows, CHUNK // 8):
+                part, entries_by_group = shares[rows], self.entries[rows].T
+                for k, weight in enumerate(weights):
+                    weighted = part * weight[rows, None]
+                    mixed[k] += entries_by_group @ weighted
+                    inner[k] += part.T @ weighted
+            for gram, half, square in zip(
+                grams, mixed @ basis, basis.T @ inner @ basis, strict=True
+            ):
+                gram += half + half.T + square
         return grams
 
 
@@ -244,14 +252,6 @@ def reached_groups(
 
 
 # ---- sums ----------------------------------------------------------------------------------------
-
-
-def _some_rows(matrix: sparse.csr_array, rows: slice) -> sparse.csr_array:
-    """Consecutive rows of a matrix, without copying its entries."""
-    starts = matrix.indptr[rows.start : rows.stop + 1]
-    entries = slice(starts[0], starts[-1])
-    parts = matrix.data[entries], matrix.indices[entries], starts - starts[0]
-    return sparse.csr_array(parts, shape=(len(starts) - 1, matrix.shape[1]))
 
 
 def _count_pairs(columns: Columns, n_groups: int, weights: Sequence[Array]) -> list[Array]:

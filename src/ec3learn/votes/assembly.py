@@ -72,8 +72,8 @@ def fields_of_columns(
             labels = np.arange(table.shape[1])
             if name in scales:
                 require_width(name, table, scales[name].labels, argument)
-            checked = checked_shares(table, where[name], name)
-            shares[m] = np.asfortranarray(np.nan_to_num(checked))
+            shares[m] = checked_shares(table, where[name], name)
+            shares[m][np.isnan(shares[m])] = 0
         elif name in clusterings:
             hard[m], labels = label_codes(distinct[name])
         else:
@@ -102,9 +102,8 @@ def _distinct(columns: Mapping[str, Column]) -> tuple[dict[str, Array], Mapping[
 def _with_crowd(models: Models, counts: Array, stores: Stores, **fields: Any) -> Stores:
     """The stores with many classifiers that hardly vote kept as sparse entries."""
     crowd = {m: codes for m, codes in stores.hard.items() if models[m].kind == "classifier"}
-    n_votes = sum(counts @ (codes < models[m].n_groups) for m, codes in crowd.items())
-    n_possible = len(crowd) * fields["n_objects"]
-    if len(crowd) < SPARSE_MODELS or n_votes > (1 - SPARSE_FROM) * n_possible:
+    n_votes = sum(np.count_nonzero(codes < models[m].n_groups) for m, codes in crowd.items())
+    if len(crowd) < SPARSE_MODELS or n_votes > (1 - SPARSE_FROM) * len(crowd) * len(counts):
         return stores
     rows = {m: np.flatnonzero(codes < models[m].n_groups) for m, codes in crowd.items()}
     groups = [models.offsets[m] + crowd[m][voted] for m, voted in rows.items()]

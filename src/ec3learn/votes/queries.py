@@ -61,8 +61,8 @@ def votes_per_model(votes: Votes, per_row: Array | None = None) -> Array:
     for m, codes in stores.hard.items():
         totals[m] = per_row @ (codes != models[m].n_groups)
     for m, shares in stores.soft.items():
-        totals[m] = per_row @ shares.any(axis=1)
-    if stores.sparse is not None:  # shares of one vote add up to 1 but for rounding
+        totals[m] = (per_row @ shares).sum().round(6)  # shares of a vote miss 1 by rounding
+    if stores.sparse is not None:
         sums = stores.sparse.T @ per_row
         totals += np.bincount(models.group_model, weights=sums, minlength=len(models)).round(6)
     return totals

@@ -24,6 +24,7 @@ TABLE = "an array, a list, a dict of name -> column or a dataframe held in memor
 COLUMN = "an array, a list or a column of a dataframe held in memory"
 NAMED = ("objects", "voters", "object_ids")  # arguments that hold names instead of labels
 EXACT = 1 << 53  # floats from here on may stand for several integers
+FIRST = 1 << 10  # rows in which all of a few labels occur
 ROWS = 1 << 13  # of a table, copied column by column at a time
 DENSE = 1 << 16  # integers within this range (or 4 per object) are codes without being sorted
 
@@ -41,10 +42,14 @@ class Column:
     @cached_property
     def seen(self) -> Array:
         """The codes of the labels that occur and are votes."""
-        seen = np.flatnonzero(np.bincount(self.codes, minlength=self.n_codes)[: len(self.labels)])
+        occurs = np.zeros(self.n_codes, dtype=bool)
+        for rows in (slice(FIRST), slice(FIRST, None)):  # few labels occur among the first rows
+            if not occurs.all():
+                occurs[self.codes[rows]] = True
+        seen = np.flatnonzero(occurs[: len(self.labels)])
         if isinstance(self.labels, np.ndarray):
             absent = [label for kind, label in self.missing if kind == "int"]
-            return seen[~np.isin(self.labels[seen], absent)] if absent else seen
+            return seen[(self.labels[seen, None] != absent).all(axis=1)]
         if not self.missing:
             return seen
         keys = [(kind_of(self.labels[code]), self.labels[code]) for code in seen]

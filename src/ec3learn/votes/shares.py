@@ -23,21 +23,22 @@ def checked_shares(table: Array, argument: str, name: str, nan_row: str = NAN_RO
     """A copy of a table of shares whose rows sum to 1, or are NaN for a missing vote."""
     where = "" if name == argument else f" in column {name!r}"
     try:
-        shares = np.ma.filled(table.astype(np.float64), np.nan)
+        shares = np.ma.filled(table.astype(np.float64, order="F"), np.nan)
     except (TypeError, ValueError):
         raise InputTypeError(
             argument,
             "must hold numbers, one row of probabilities per object",
             came=f"{table.dtype} values{where}",
         ) from None
-    each = np.ones(shares.shape[1])  # a product is a faster sum
     tolerance = COARSE if table.dtype in (np.float16, np.float32) else TOLERANCE
-    is_wrong = ~(np.abs(shares @ each - 1) <= tolerance) | ((shares < -ROUNDING) @ each > 0)
+    is_wrong = ~(np.abs(shares.sum(axis=1) - 1) <= tolerance)
+    is_wrong |= shares.min(axis=1, initial=0.0) < -ROUNDING
     is_wrong[is_wrong] = ~np.isnan(shares[is_wrong]).all(axis=1)
     if is_wrong.any():
         raise _not_shares(shares, np.flatnonzero(is_wrong), argument, where, nan_row)
     np.maximum(shares, 0.0, out=shares)
-    return shares / (shares @ each)[:, None]
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _not_shares(

@@ -299,6 +299,6 @@ def _of_all_groups(problem: Problem, minimum: Minimum) -> Array:
     idle = np.flatnonzero(~group_proba.any(axis=1))
     if len(idle):
         members = problem.all_groups.only(idle)
-        means = normalised(members.scatter_weighted(problem.counts, minimum.object_proba))
+        means = normalised(*members.scatter_weighted([problem.counts], minimum.object_proba))
         group_proba[idle] = np.where(means.any(axis=1, keepdims=True), means, problem.mean_target)
     return group_proba

@@ -118,7 +118,7 @@ class Problem:
         self.live, self.all_groups = np.flatnonzero(live), groups
         self.groups = groups if live.all() else groups.only(self.live)
         self.w, self.sizes, self.voted = weights[live], sizes[live], voted[live]
-        self.group_votes = normalised(self.groups.scatter_weighted(cast, self.targets))
+        self.group_votes = normalised(*self.groups.scatter_weighted([cast], self.targets))
         if self.known is not None:
             labels = self.known.one_hot(self.n_classes)
             self.targets[self.labelled] = labels[self.labelled]
@@ -199,12 +199,11 @@ class Problem:
 
     def update_groups(self, proba: Array) -> dict[str, Array]:
         """F^g and x given F^o; F^g is each group's weighted mean of its members and its target."""
+        couplings = self.couplings.values()
+        sums = self.groups.scatter_weighted([self.counts * one.f for one in couplings], proba)
         return {
-            x: (
-                one.g[:, None] * self.groups.scatter_weighted(self.counts * one.f, proba) + one.pull
-            )
-            / one.total[:, None]
-            for x, one in self.couplings.items()
+            x: (one.g[:, None] * own + one.pull) / one.total[:, None]
+            for (x, one), own in zip(self.couplings.items(), sums, strict=True)
         }
 
     def minimum(self, proba: Array, unknowns: Mapping[str, Array]) -> Minimum:

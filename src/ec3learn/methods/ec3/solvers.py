@@ -22,7 +22,7 @@ def direct(problem: Problem) -> Minimum:
     pairs = combinations_with_replacement(couplings, 2)
     grams = problem.all_groups.grams([counted * one.f * other.f for one, other in pairs])
     pulled = problem.counts * problem.pulled
-    rights = [problem.groups.scatter_weighted(pulled * x.f, problem.targets) for x in couplings]
+    rights = problem.groups.scatter_weighted([pulled * x.f for x in couplings], problem.targets)
     solved = solve_over_groups(problem, [gram[live] for gram in grams], rights)
     return problem.minimum(problem.update_objects(solved), solved)
 
@@ -90,7 +90,7 @@ def _solve_over_rows(
         (one.f[:, None], one.g**2 / one.total) for x, one in couplings.items() if x not in held
     ]
     pulls = [
-        (one.f[:, None], one.g[:, None] * held.get(x, one.pull / one.total[:, None]))
+        (one.f, one.g, held[x]) if x in held else (one.f, one.g / one.total, one.pull)
         for x, one in couplings.items()
     ]
 
@@ -103,8 +103,8 @@ def _solve_over_rows(
 
     def right(classes: slice) -> Array:
         out = problem.anchor[:, None] * problem.targets[:, classes]
-        for f, pull in pulls:
-            out += f * groups.gather(pull[:, classes])
+        for f, factor, pull in pulls:
+            out += f[:, None] * groups.gather(factor[:, None] * pull[:, classes])
         return out
 
     free, others = (problem.share > 0) & (counts > 0), proba[:, :-1]

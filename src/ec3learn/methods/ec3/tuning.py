@@ -129,9 +129,8 @@ class Fold:
             pairs = combinations_with_replacement(f, 2)
             grams = groups.grams([counts * one * other for one, other in pairs])
             self.grams[kind] = [gram[live] for gram in grams]
-            self.rights[kind] = [
-                problem.groups.scatter_weighted(counts * one, problem.targets) for one in f
-            ]
+            weights = [counts * one for one in f]
+            self.rights[kind] = problem.groups.scatter_weighted(weights, problem.targets)
         rows, self.index = np.unique(row_of_objects(votes)[hidden], return_inverse=True)
         self.hidden = problem.only_rows(rows)
 
