@@ -742,6 +742,30 @@ def long_answer(frame, method=None, known=False):
     return (method or Panel()).solve(votes, gold if known else None)
 
 
+def test_the_objects_of_a_table_in_memory_are_called_what_a_column_or_the_index_says():
+    table = pd.DataFrame({"no": [4, 2, 9], "a": ["x", "y", "x"], "b": ["x", "y", None], "k": 1})
+    for named, how in (
+        (table, {"id": "no"}),
+        (table.set_index("no"), {}),
+        (pl.from_pandas(table), {"id": "no"}),
+    ):
+        how |= {"classifiers": "?", "clusterings": "k"}
+        answered, consensus = combine(named, **how, known={9: "y"}, return_consensus=True)
+        assert answered["consensus"].to_list() == ["x", "y", "y"]
+        assert votes_from(named, **how).object_ids.tolist() == [4, 2, 9]
+        assert consensus.explain(9).object == 9
+        with pytest.raises(InputError, match="known must name objects that were voted on, got 0"):
+            combine(named, **how, known={0: "y"})
+    for wrong, how in (
+        (pl.from_pandas(table).lazy(), {}),
+        (table, {"objects": "a", "voters": "b"}),
+    ):
+        with pytest.raises(InputError, match="id='no' is for a table in memory with one row per"):
+            combine(wrong, classifiers="k", id="no", **how)
+    with pytest.raises(InputError, match="must name each of the 6 objects once, got 2 twice"):
+        combine(pd.concat([table, table]), classifiers=["a", "b"], id="no")
+
+
 @pytest.mark.parametrize("names", [["q1", "q2", "q3"], [10, 11, 12]])
 def test_known_labels_of_a_pandas_table_go_by_the_names_of_its_rows(names):
     table = pd.DataFrame({"a": ["x", "y", "x"], "b": ["x", "y", "x"]}, index=names)

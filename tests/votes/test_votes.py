@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from ec3learn import EC3, DawidSkene, MajorityVote, SoftVote, Votes, combine, votes_from
+from ec3learn import EC3, DawidSkene, MajorityVote, SoftVote, Votes, combine, solve, votes_from
 from ec3learn._checks import InputError
 from ec3learn.votes import hardened, votes_per_model, without_clusterings
 from ec3learn.votes.labels import is_missing
@@ -1222,3 +1222,78 @@ def test_probabilities_may_be_negative_by_rounding_only():
 def test_a_sparse_table_of_probabilities_is_refused():
     with pytest.raises(TypeError, match=r"^probabilities\['m'\] must be an array.*got csr_array"):
         Votes.from_probabilities({"m": sparse.csr_array(np.eye(2))})
+
+
+# ---- names of the objects of wide tables ---------------------------------------------------------
+
+SAID = {"ann": ["y", "n", "n", "y"], "bob": ["y", "n", "y", "y"], "cy": ["n", "n", "n", "y"]}
+
+
+def test_the_index_of_a_pandas_table_names_its_objects():
+    table = pd.DataFrame({"id": [12, 3, 9, 7], **SAID}).set_index("id")
+    votes = Votes.from_labels(table)
+    assert votes.object_ids.tolist() == [12, 3, 9, 7]
+    assert Votes.from_labels({name: table[name] for name in table}).object_ids.tolist() == [
+        12,
+        3,
+        9,
+        7,
+    ]
+    assert Votes.from_labels(pd.DataFrame(SAID)).object_ids is None
+    assert Votes.from_labels(pd.DataFrame(SAID)[2:]).object_ids.tolist() == [2, 3]
+    assert votes.add({"dan": table["ann"]}).object_ids.tolist() == [12, 3, 9, 7]
+    shares = pd.DataFrame({"n": [0.2, 0.9], "y": [0.8, 0.1]}, index=["a", "b"])
+    assert Votes.from_probabilities({"lr": shares}).object_ids.tolist() == ["a", "b"]
+    dates = pd.DataFrame(SAID, index=pd.date_range("2026-01-01", periods=4))
+    assert Votes.from_labels(dates).object_ids[1] == "2026-01-02 00:00:00"
+
+
+@pytest.mark.parametrize("names", [[12, 3, 9, 7], [2, 0, 3, 1], ["d", "a", "c", "b"]])
+def test_known_and_true_labels_of_pandas_go_by_the_names_of_objects(names):
+    votes = Votes.from_labels(SAID, object_ids=names)
+    known = pd.Series(["n", "y"], index=[names[3], names[1]])
+    for labels in (known, known.to_dict()):
+        assert solve(votes, known=labels).labels()[[3, 1]].tolist() == ["n", "y"]
+    consensus = solve(votes)
+    truth = pd.Series(consensus.labels(), index=names).sort_index()
+    assert consensus.score(truth) == 1.0
+    weights = pd.Series([1.0, 2.0, 3.0, 4.0], index=names).sort_index()
+    assert Votes.from_labels(
+        SAID, object_ids=names, sample_weight=weights
+    ).sample_weight.tolist() == [1, 2, 3, 4]
+
+
+def test_without_names_an_index_holds_row_numbers_or_is_refused():
+    votes = Votes.from_labels(SAID)
+    known = pd.Series(["n", None, "y", None], index=[3, 0, 1, 2])
+    assert solve(votes, known=known).labels()[[3, 1]].tolist() == ["n", "y"]
+    foreign = "must name objects by number, from 0 to 3, got 10. Pass object_ids when"
+    with pytest.raises(InputError, match=re.escape("known " + foreign)):
+        solve(votes, known=pd.Series(list("ynyn"), index=[10, 11, 12, 13]))
+    with pytest.raises(InputError, match="sample_weight must name objects by number"):
+        Votes.from_labels(SAID, sample_weight=pd.Series([1, 2, 3, 4], index=[4, 5, 6, 7]))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: Votes.from_labels(SAID, object_ids=[1, 2, 1, 3]),
+            "once, got 1 twice. One row per",
+        ),
+        (lambda: Votes.from_labels(SAID, object_ids=[1, 2]), "each of the 4 objects once, got 2. "),
+        (
+            lambda: Votes.from_labels(pd.DataFrame(SAID, index=list("abca"))),
+            "once, got 'a' twice. One row per vote goes through Votes.from_long. To drop an index,",
+        ),
+        (
+            lambda: Votes.from_labels(
+                pd.DataFrame(SAID), pd.DataFrame({"k": [0, 0, 1, 1]}, index=[1, 0, 2, 3])
+            ),
+            "classifiers must have one index in all columns of pandas, got different ones. Align",
+        ),
+    ],
+)
+def test_names_of_objects_that_repeat_or_differ_are_refused(make, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        make()

@@ -81,6 +81,7 @@ class Naming:
     missing: Any = None  # a label; for a file, labels as text
     scale: Any = None
     repeats: Repeats = "mean"  # of a long table
+    id: str | None = None  # the column that names the rows of a table in memory
     clean: bool = False  # labels that differ only in spelling are one
     exclude: Collection[str] = ()  # voters that are left out
     truth: str | None = None  # a column of labels to judge the answer by
@@ -102,10 +103,13 @@ class Naming:
         if self.objects is None and self.repeats != "mean":
             must = "is for a long table, with one row per vote"
             raise InputError("repeats", phrase=f"{arg('repeats', self.repeats)} {must}")
+        if self.id is not None and not (self.objects is None and isinstance(frame, nw.DataFrame)):
+            must = "is for a table in memory with one row per object"
+            raise InputError("id", phrase=f"{arg('id', self.id)} {must}")
         if isinstance(self.classes, str):
             raise InputTypeError("classes", "must be a list of labels", got=self.classes)
         classes = None if self.classes is None else [plain(label) for label in self.classes]
-        roles = {self.known, self.truth, self.objects, self.voters}
+        roles = {self.known, self.truth, self.objects, self.voters, self.id}
         clusters = find_models(frame, self.clusterings, "clusterings", roles)
         taken = roles | set(columns_in(clusters))
         votes = find_models(frame, self.classifiers, "classifiers", taken, classes)
@@ -152,7 +156,7 @@ class Naming:
         return replace(self, **present, classes=consensus.classes).find(frame)
 
     def _require_roles(self, columns: list[str]) -> None:
-        for argument in ("known", "truth", "objects", "voters"):
+        for argument in ("known", "truth", "objects", "voters", "id"):
             if getattr(self, argument) is not None:
                 require_column(getattr(self, argument), columns, argument)
         if (self.objects is None) != (self.voters is None):

@@ -14,7 +14,6 @@ from ..methods.base import with_class_prior
 from ..votes import Votes
 from ..votes.assembly import Repeats
 from ..votes.labels import Label
-from ..votes.reading import has_index, is_pandas
 from .columns import Naming, as_frame, is_dataset
 from .content import content_of
 from .pipeline import MOST_ROWS, Output, Rule, combine_frame, extend_frame
@@ -37,6 +36,7 @@ def combine(
     method: str | Method = "auto",
     known: Any = None,
     class_prior: Mapping[Any, float] | None = None,
+    id: str | None = None,
     objects: str | None = None,
     voters: str | None = None,
     classes: Sequence[Label] | None = None,
@@ -62,6 +62,7 @@ def combine(
     method: str | Method = "auto",
     known: Any = None,
     class_prior: Mapping[Any, float] | None = None,
+    id: str | None = None,
     objects: str | None = None,
     voters: str | None = None,
     classes: Sequence[Label] | None = None,
@@ -86,6 +87,7 @@ def combine(
     method: str | Method = "auto",
     known: Any = None,
     class_prior: Mapping[Any, float] | None = None,
+    id: str | None = None,
     objects: str | None = None,
     voters: str | None = None,
     classes: Sequence[Label] | None = None,
@@ -121,10 +123,12 @@ def combine(
     known : column name, dict of object -> label, pair (objects, labels), or array with missing
     values
         Known labels of some objects; a column is null elsewhere. The objects of a long table are
-        called what `objects` holds, those of another table in memory are the numbers of its rows;
-        another lazy table needs a column.
+        called what `objects` holds, those of another table in memory what `id` or the index of
+        pandas holds, else their row numbers; another lazy table needs a column.
     class_prior : dict of class -> share
         Shares of the classes that are known otherwise, as in `ec3learn.solve`.
+    id : column name
+        What the rows are called; for a table in memory with one row per object.
     objects, voters : column names
         For a long table with one row per vote: the columns of the object and of the voter;
         `classifiers` is then the column of the labels. `clusterings` and `known` must be the same
@@ -186,7 +190,6 @@ def combine(
     ['clf_svm', 'clf_knn', 'kmeans']
     """
     frame = as_frame(table)
-    known = known if objects is not None else _in_order_of(table, known)
     naming = Naming(
         classifiers,
         clusterings,
@@ -197,6 +200,7 @@ def combine(
         missing,
         scale,
         repeats,
+        id,
         clean,
     )
     output, columns = Output(prefix, proba, rule), naming.find(frame)
@@ -219,6 +223,7 @@ def votes_from(
     *,
     classifiers: Any,
     clusterings: Any = (),
+    id: str | None = None,
     objects: str | None = None,
     voters: str | None = None,
     classes: Sequence[Label] | None = None,
@@ -231,7 +236,7 @@ def votes_from(
 
     Parameters
     ----------
-    table, classifiers, clusterings, objects, voters, classes, missing, scale, clean, repeats
+    table, classifiers, clusterings, id, objects, voters, classes, missing, scale, clean, repeats
         As in `combine`.
 
     Returns
@@ -259,6 +264,7 @@ def votes_from(
         missing,
         scale,
         repeats,
+        id,
         clean,
     )
     return content_of(frame, naming.find(frame)).votes
@@ -339,16 +345,3 @@ def _like(table: Any, answered: Any) -> Any:
     for name in answered.column_names[len(table.column_names) :]:
         table = table.add_column(name, answered[name])
     return table
-
-
-def _in_order_of(table: Any, known: Any) -> Any:
-    """Put known labels in the order of a pandas table whose rows their index names."""
-    if (
-        not has_index(known)
-        or not is_pandas(table)
-        or len(known) != len(table)
-        or known.index.equals(table.index)
-    ):
-        return known
-    same = known.index.is_unique and table.index.is_unique and known.index.isin(table.index).all()
-    return known.reindex(table.index) if same else known

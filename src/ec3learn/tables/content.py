@@ -20,6 +20,7 @@ from ..consensus import Consensus
 from ..votes import Votes
 from ..votes.labels import cleaned, plain
 from ..votes.layout import frozen
+from ..votes.reading import as_array
 from .columns import Column, Columns, hard
 from .engines import COUNT, FIRST, Frame, collect, count_rows
 from .label_types import with_types
@@ -122,6 +123,8 @@ def _one_row_per_object(rows: Frame, columns: Columns) -> Frame:
 
 def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
     """Make `Votes` of distinct rows, counted as often as they occur, or of a long table."""
+    if long is not None:
+        rows = nw.maybe_reset_index(rows)
     clusterings = {
         name: _values(rows, column) for name, column in columns.clusterings.items()
     } or None
@@ -140,6 +143,8 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
     weight, first = (
         rows[name].to_numpy() if name in rows.columns else None for name in (COUNT, FIRST)
     )
+    if columns.id is not None:
+        options["object_ids"] = rows.get_column(columns.id).to_native()
     try:
         votes = Votes.from_labels(classifiers, clusterings, sample_weight=weight, **options)
     except InputRowsError as error:
@@ -168,12 +173,12 @@ def _labels_of(columns: Columns, argument: str, rows: Frame, names: Array | None
     column = getattr(columns, argument)
     if column is None or rows.get_column(column).is_null().all():
         return None
-    labels = nw.maybe_reset_index(rows.get_column(column))  # an index would name objects
+    labels = rows.get_column(column)
     if columns.clean:
         kind, backend = labels.dtype, labels.implementation
         labels = nw.new_series(column, [*map(cleaned, labels.to_list())], kind, backend=backend)
     if argument not in columns.chances:
-        return labels.to_native()
+        return as_array(labels.to_native(), argument)  # an index would name objects
     chances = rows.get_column(columns.chances[argument])
     table = Table({"object": [], "label": labels.to_list(), "chance": chances.to_list()})
     return labels_for(table, names)

@@ -21,9 +21,8 @@ COUNT, FIRST = f"{OURS}count", f"{OURS}first"
 
 def collect(frame: Frame) -> Frame:
     """Bring rows to this process; polars streams, which takes less memory."""
-    return (
-        frame.collect(engine="streaming") if frame.implementation.is_polars() else frame.collect()
-    )
+    how = {"engine": "streaming"} if frame.implementation.is_polars() else {}
+    return nw.maybe_reset_index(frame.collect(**how))  # that of Dask repeats itself
 
 
 def count_rows(frame: Frame, keys: list[str], row: str | None = None) -> Frame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,11 +15,19 @@ from .._text import arg
 from .._typing import Array
 from .derived import ones
 from .distinct import distinct_rows
-from .encoding import classes_of, label_codes, name_codes, require_width, vote_codes
+from .encoding import classes_of, label_codes, name_codes, require_width, rows_by_index, vote_codes
 from .labels import labels_for_missing, plain
 from .layout import Stores, entries_of_votes, whole_votes
 from .models import BaseModel, Models
-from .reading import Column, as_array, encode, require_same_objects, single_column
+from .reading import (
+    Column,
+    as_array,
+    encode,
+    index_names,
+    index_of,
+    require_same_objects,
+    single_column,
+)
 from .scale import Scale, scales_of
 from .shares import checked_shares
 
@@ -144,6 +153,36 @@ def require_unique_names(names: Sequence[str]) -> None:
         )
 
 
+def wide_ids(object_ids: Any, n_objects: int, *tables: Any) -> Array | None:
+    """The names of the objects of wide tables: those given, or those in the index of pandas."""
+    remedy = "One row per vote goes through Votes.from_long."
+    if object_ids is None:
+        object_ids = _common_index(tables)
+        remedy += " To drop an index, call reset_index(drop=True)."
+    if object_ids is None:
+        return None
+    codes, names = name_codes(single_column(object_ids, "object_ids"), "object_ids")
+    if len(codes) != n_objects or len(names) < len(codes):
+        twice = plain(names[np.argmax(np.bincount(codes))])
+        came = f"{len(codes):,}" if len(codes) != n_objects else f"{twice!r} twice"
+        must = f"must name each of the {n_objects:,} objects once"
+        raise InputError("object_ids", must, came=came, remedy=remedy)
+    return names[codes]
+
+
+def _common_index(tables: Sequence[Any]) -> list[Any] | None:
+    """What the pandas columns among some tables call their rows."""
+    parts = [[*table.values()] if isinstance(table, Mapping) else [table] for table in tables]
+    indexes = [index for index in map(index_of, chain.from_iterable(parts)) if index is not None]
+    if not indexes:
+        return None
+    if not all(index.equals(indexes[0]) for index in indexes):
+        must = "must have one index in all columns of pandas"
+        remedy = "Align them, or pass arrays to go by position."
+        raise InputError("classifiers", must, came="different ones", remedy=remedy)
+    return index_names(indexes[0])
+
+
 # ---- one row per vote ----------------------------------------------------------------------------
 
 
@@ -255,6 +294,14 @@ def model_weights(weights: Any, names: list[str]) -> Array:
             raise unknown_name("base model", name, names)
         weights = [weights.get(name, 1.0) for name in names]
     return non_negative(weights, "weights", len(names), "base models")
+
+
+def object_weights(sample_weight: Any, n_objects: int, object_ids: Array | None) -> Array:
+    """One weight per object, or by name in the index of a pandas column."""
+    rows = rows_by_index(sample_weight, n_objects, object_ids, "sample_weight")
+    if rows is not None:  # the place -1 of objects that are not named has no number
+        sample_weight = np.append(sample_weight, np.nan)[rows]
+    return non_negative(sample_weight, "sample_weight", n_objects, "objects")
 
 
 def non_negative(values: Any, argument: str, n_wanted: int, what: str) -> Array:

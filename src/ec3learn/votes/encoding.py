@@ -14,7 +14,7 @@ from .._typing import Array
 from .draws import draw_of
 from .labels import KINDS, Label, cleaned, kind_of, label_array, label_list, plain
 from .layout import smallest_uint
-from .reading import Column, frame_of, has_index, single_column
+from .reading import Column, as_array, frame_of, index_names, index_of, single_column
 from .scale import Scale
 
 KNOWN = (
@@ -237,8 +237,9 @@ def _pairs_of(
         )
     if isinstance(known, Mapping):
         return list(known.keys()), list(known.values())
-    if object_ids is not None and has_index(known):
-        return [plain(item) for item in known.index], known.tolist()
+    names = index_names(index_of(known), object_ids)
+    if names is not None:
+        return names, as_array(known, argument)
     parts = known if isinstance(known, tuple) and len(known) == 2 else ()
     if parts and all(hasattr(part, "__len__") and not isinstance(part, str) for part in parts):
         return [plain(item) for item in parts[0]], [plain(item) for item in parts[1]]
@@ -290,9 +291,9 @@ def _unknown_object(
     name: Any, object_ids: Array | None, n_objects: int, argument: str
 ) -> InputError:
     if object_ids is None:
-        return InputError(
-            argument, f"must name objects by number, from 0 to {n_objects - 1}", got=name
-        )
+        must = f"must name objects by number, from 0 to {n_objects - 1}"
+        remedy = f"Pass {arg('object_ids')} when making the votes, or an array in the order of the objects."
+        return InputError(argument, must, got=name, remedy=remedy)
     remedy = f"The first objects are {listed(object_ids, 5)}."
     alike = [other for other in object_ids.tolist() if str(other) == str(name)]
     if alike:  # ids that one file has as numbers, and another as text
@@ -301,9 +302,9 @@ def _unknown_object(
     return InputError(argument, "must name objects that were voted on", got=name, remedy=remedy)
 
 
-def rows_by_index(table: Any, object_ids: Array | None, argument: str) -> Array | None:
+def rows_by_index(
+    table: Any, n_objects: int, object_ids: Array | None, argument: str
+) -> Array | None:
     """The same for the index of a pandas column or table; None where it has none."""
-    if object_ids is None or not has_index(table):
-        return None
-    names = [plain(name) for name in table.index]
-    return rows_by_name(names, len(object_ids), object_ids, argument)
+    names = index_names(index_of(table), object_ids)
+    return None if names is None else rows_by_name(names, n_objects, object_ids, argument)

@@ -99,7 +99,7 @@ def read_prior(prior: Any, classes: Array, n_objects: int, object_ids: Array | N
         rows: Array | None = rows_by_name(list(prior), n_objects, object_ids, "prior")
         prior = list(prior.values())
     else:
-        rows = rows_by_index(prior, object_ids, "prior")
+        rows = rows_by_index(prior, n_objects, object_ids, "prior")
     ordered, _ = columns_by_class({"prior": prior}, classes, "prior")
     table = named_columns(ordered, "prior", "")["prior"]
     require_width("prior", table, classes, "prior")

@@ -6,6 +6,7 @@ back exactly as they were given.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -297,9 +298,23 @@ def is_pandas(data: Any) -> bool:
     return bool(nw.dependencies.is_pandas_dataframe(data))
 
 
-def has_index(table: Any) -> bool:
-    """Whether a column or table is one of pandas whose rows have names."""
-    import narwhals.stable.v2 as nw
+def index_of(table: Any) -> Any:
+    """The index of a pandas column or table; None for anything else."""
+    pandas = sys.modules.get("pandas")
+    return table.index if pandas and isinstance(table, (pandas.Series, pandas.DataFrame)) else None
 
-    is_series = nw.dependencies.is_pandas_series(table)
-    return (is_series or is_pandas(table)) and type(table.index).__name__ != "RangeIndex"
+
+def index_names(index: Any, object_ids: Array | None = None) -> list[Any] | None:
+    """What an index calls its rows; None if it numbers them from 0, unless objects are so called.
+
+    Dates and pairs become text.
+    """
+    if index is None:
+        return None
+    numbers = range(len(index))
+    if index.equals(sys.modules["pandas"].RangeIndex(len(index))) and (
+        object_ids is None or not set(numbers) <= set(object_ids.tolist())
+    ):
+        return None
+    names = [plain(name) for name in index.tolist()]
+    return names if all(kind_of(name) in KINDS for name in names) else [str(name) for name in names]

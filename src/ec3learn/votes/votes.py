@@ -18,7 +18,6 @@ from .._typing import Array
 from . import assembly
 from .assembly import Repeats
 from .derived import by_object, merge_equal_rows, only_rows, recounted, split_by
-from .encoding import rows_by_index
 from .labels import Label
 from .layout import Frozen, Stores, smallest_uint
 from .models import Models, voter_noun
@@ -46,7 +45,7 @@ class Votes(Frozen):
     sample_weight : array or None
         One non-negative weight per object; None counts each object once.
     object_ids : array or None
-        The objects' names where they came from a long table.
+        The objects' names: those given, those of a long table or the index of a pandas table.
     n_objects : int
         How many objects there are.
 
@@ -83,6 +82,7 @@ class Votes(Frozen):
         classifiers: Any,
         clusterings: Any = None,
         *,
+        object_ids: Any = None,
         classes: Sequence[Label] | Array | None = None,
         missing: Label | None = None,
         scale: Any = None,
@@ -99,6 +99,8 @@ class Votes(Frozen):
             masked values are missing votes; so is -1 in clusterings (the noise of DBSCAN). A dict
             may also hold 2-D arrays: the probabilities of a soft classifier, one column per class,
             or the shares of a soft clustering, one column per cluster.
+        object_ids : 1-D array-like
+            The objects' names, each once; else the index of a pandas table, unless it is 0, 1, ...
         classes : sequence of labels
             The classes in their order, which may have more than were voted for; else sorted.
         missing : label, or list of labels
@@ -121,7 +123,8 @@ class Votes(Frozen):
         fields = assembly.fields_of_columns(
             columns, clusters, "classifiers", classes, missing, scale, clean, sample_weight
         )
-        votes = cls(**fields)._weighted(weights, sample_weight)
+        ids = assembly.wide_ids(object_ids, fields["n_objects"], classifiers, clusterings)
+        votes = cls(**fields, object_ids=ids)._weighted(weights, sample_weight)
         return votes if classes is not None else require_labels(votes, "classifiers")
 
     @classmethod
@@ -130,6 +133,7 @@ class Votes(Frozen):
         probabilities: Mapping[str, Any],
         clusterings: Any = None,
         *,
+        object_ids: Any = None,
         classes: Sequence[Label] | Array | None = None,
         missing: Label | None = None,
         weights: Mapping[str, float] | Sequence[float] | Array | None = None,
@@ -144,7 +148,7 @@ class Votes(Frozen):
             Rows are non-negative and sum to 1 (within 1e-3); a row of NaN is a missing vote. A 1-D
             entry holds hard labels or, if it has fractions, the probabilities of the second of two
             classes. The columns of a dataframe are matched with the classes by name.
-        clusterings, missing, weights, sample_weight
+        clusterings, object_ids, missing, weights, sample_weight
             As in `from_labels`.
         classes : sequence of labels
             The names of the columns, in their order. Without it the columns are 0, 1, ... or the
@@ -172,7 +176,8 @@ class Votes(Frozen):
             columns |= {name: normalised(t) for name, t in columns.items() if t.ndim == 2}
         clusters = named_columns(clusterings, "clusterings", "clustering")
         fields = assembly.fields_of_columns(columns, clusters, "probabilities", classes, missing)
-        return cls(**fields)._weighted(weights, sample_weight)
+        ids = assembly.wide_ids(object_ids, fields["n_objects"], probabilities, clusterings)
+        return cls(**fields, object_ids=ids)._weighted(weights, sample_weight)
 
     @classmethod
     def from_long(
@@ -316,7 +321,8 @@ class Votes(Frozen):
         fields = assembly.fields_of_columns(
             columns, clusters, "classifiers", self.classes, missing, scale
         )
-        return self + type(self)(**fields)._weighted(weights, None)
+        ids = assembly.wide_ids(None, self.n_objects, classifiers, clusterings)
+        return self + type(self)(**fields, object_ids=ids)._weighted(weights, None)
 
     def __add__(self, other: Votes) -> Votes:
         """Join the base models of two votes on the same objects."""
@@ -379,12 +385,7 @@ class Votes(Frozen):
             names = [model.name for model in self.models]
             votes = replace(votes, weights=assembly.model_weights(weights, names))
         if sample_weight is not None:
-            rows = rows_by_index(sample_weight, self.object_ids, "sample_weight")
-            if rows is not None:  # the place -1 of objects that are not named has no number
-                sample_weight = np.append(sample_weight, np.nan)[rows]
-            checked = assembly.non_negative(
-                sample_weight, "sample_weight", self.n_objects, "objects"
-            )
+            checked = assembly.object_weights(sample_weight, self.n_objects, self.object_ids)
             votes = recounted(votes, checked)
         return votes
 
@@ -392,5 +393,8 @@ class Votes(Frozen):
 def _shared(left: Array | None, right: Array | None, what: str) -> Array | None:
     """What two votes that are joined must not disagree on."""
     if left is not None and right is not None and not np.array_equal(left, right):
-        raise InputError("other", f"must have the same {what}", came="different ones")
+        remedy = f"Put them in the order of {arg('object_ids')}." * (what == "object_ids")
+        raise InputError(
+            "other", f"must have the same {what}", came="different ones", remedy=remedy
+        )
     return right if left is None else left
