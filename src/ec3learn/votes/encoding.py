@@ -292,7 +292,7 @@ def _unknown_object(
 ) -> InputError:
     if object_ids is None:
         must = f"must name objects by number, from 0 to {n_objects - 1}"
-        remedy = f"Pass {arg('object_ids')} when making the votes, or an array in the order of the objects."
+        remedy = f"Pass {arg('object_ids')} when making the votes, or an array in their order."
         return InputError(argument, must, got=name, remedy=remedy)
     remedy = f"The first objects are {listed(object_ids, 5)}."
     alike = [other for other in object_ids.tolist() if str(other) == str(name)]
