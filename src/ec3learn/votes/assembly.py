@@ -89,7 +89,9 @@ def fields_of_columns(
             hard[m], off = vote_codes(
                 distinct[name], read[name], class_names, scales.get(name), argument, clean
             )
-            n_outside += len(off) if sample_weight is None else sum(np.take(sample_weight, off))
+            n_outside += (
+                len(off) if sample_weight is None else sum(np.take(np.asarray(sample_weight), off))
+            )
         cluster = BaseModel(name, "clustering", labels) if name in clusterings else None
         models.append(cluster or _voter(name, scales.get(name), class_names))
     fields = (
