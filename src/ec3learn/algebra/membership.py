@@ -306,6 +306,11 @@ def evenly(n: int, most: int) -> Array:
     return ends[:-1] + np.random.default_rng(0).integers(np.diff(ends))
 
 
+def row_marks(votes: Votes) -> Array:
+    """A number for each distinct row that depends on its votes alone, to put rows in order."""
+    return np.asarray(entries(votes) @ np.random.default_rng(0).random(votes.models.n_groups))
+
+
 def sample_rows(
     votes: Votes, size: int, kept: Array | None = None, counts: Array | None = None
 ) -> tuple[Array, Array]:
@@ -319,8 +324,7 @@ def sample_rows(
         frequent |= kept
     rest = np.flatnonzero(~frequent)
     if len(rest) > size:
-        marks = entries(votes) @ np.random.default_rng(0).random(votes.models.n_groups)
-        rest = rest[np.argsort(marks[rest], kind="stable")]
+        rest = rest[np.argsort(row_marks(votes)[rest], kind="stable")]
     drawn = rest[evenly(len(rest), size)]
     rows = np.sort(np.concatenate([np.flatnonzero(frequent), drawn]))
     more = float(counts[rest].sum()) / max(float(counts[drawn].sum()), 1e-300)

@@ -16,6 +16,7 @@ import numpy as np
 from .._checks import InputError, InputRowsError
 from .._table import Table
 from .._typing import Array
+from ..algebra.membership import row_marks
 from ..consensus import Consensus
 from ..votes import Votes
 from ..votes.labels import cleaned, plain
@@ -154,9 +155,8 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
 
 def _order_of(votes: Votes) -> Array:
     """An order of distinct rows in which sums have the same last digits on every engine."""
-    soft = (column for table in votes.stores.soft.values() for column in table.T)
-    keys = [*votes.stores.hard.values(), *soft]
-    return np.lexsort(keys if votes.index is None else [votes.index])
+    marks = row_marks(votes)
+    return np.argsort(marks if votes.index is None else marks[votes.index], kind="stable")
 
 
 def _values(rows: Frame, column: Column) -> Any:
