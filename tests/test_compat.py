@@ -126,7 +126,7 @@ def test_metrics_are_those_of_the_diagnosis():
     logged, estimated = metrics(consensus, known), consensus.estimate(known=known)
     assert logged["agreement"] == agreement(votes, draws=0)["value"][0]
     assert logged["effective_judges"] == effective_voters(votes)
-    assert logged["share_of_pass_it_low"] == estimated["low"][1]
+    assert logged["share_of_class_pass_it_low"] == estimated["low"][1]
     assert logged["accuracy_of_the_answer"] == estimated["value"][2]
     assert all(type(value) is float for value in logged.values())
     assert len(metrics(consensus)) == 3

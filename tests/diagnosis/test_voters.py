@@ -227,7 +227,7 @@ def test_the_rare_rows_of_many_voters_are_not_taken_for_bias(monkeypatch):
     votes = independent()
     monkeypatch.setattr(doubting, "SAMPLE", 1_000)
     assert votes.n_rows > 4_000
-    rows, counts, _ = sampled(votes.counts, 1_000)
+    rows, counts, _ = sampled(votes, 1_000)
     sample = replace(only_rows(votes, rows), sample_weight=counts, counts=counts)
     assert _evidence_of_bias(sample, None)[0] < 1
 

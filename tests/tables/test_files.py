@@ -696,7 +696,7 @@ def test_a_traceback_of_an_engine_is_no_part_of_the_sentence(tmp_path):
 
 def test_a_line_that_is_too_long_is_told(tmp_path):
     (tmp_path / "x.csv").write_text(f"vote,b\na,b\na,{'z' * (1 << 25)}\n")
-    with pytest.raises(ValueError, match="must have lines of at most 16 MB"):
+    with pytest.raises(ValueError, match="must have lines of at most 4 MB"):
         rows_of(tmp_path / "x.csv")
 
 

@@ -1528,3 +1528,12 @@ def test_objects_solved_before_are_told():
     _, consensus = combine(table, **named, method="ec3", return_consensus=True)
     with pytest.warns(ExtendWarning, match="were solved before; the answers follow from the new"):
         extend(table, consensus, **named)
+
+
+def test_sparse_wide_tables_are_answered_alike_if_they_are_lazy():
+    rng = np.random.default_rng(0)
+    said = rng.integers(3, size=(16, 60)).astype(str).astype(object)
+    said[rng.random(said.shape) < 0.9] = None
+    table = pl.DataFrame({f"worker {j}": list(votes) for j, votes in enumerate(said)})
+    lazy = combine(table.lazy(), classifiers="*").collect()
+    assert lazy["consensus"].equals(combine(table, classifiers="*")["consensus"])

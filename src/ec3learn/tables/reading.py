@@ -32,7 +32,7 @@ from .formats import STANDARD, Format
 
 MEMORY = "800MB"
 SIZE = r"\d+(\.\d+)?\s*[KMGT]i?B"  # of memory
-LONGEST = 1 << 24  # bytes of a record of text
+LONGEST = 1 << 22  # bytes of a record of text
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def open_source(
 
 # What DuckDB says of broken files, and in our words.
 PROBLEMS = {
-    r"Maximum line size|full read on this file": "must have lines of at most 16 MB",
+    r"Maximum line size|full read on this file": "must have lines of at most 4 MB",
     r"on Line: (\d+).*Expected Number of Columns: (\d+) Found: (\d+)": (
         "must have {1} fields in every line, as in the first, got {2} in line {0}"
     ),
