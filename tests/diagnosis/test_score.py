@@ -4,10 +4,12 @@ from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from ec3learn import EC3, MajorityVote, SoftVote, Votes, WeightedVote
+from ec3learn import EC3, MajorityVote, Panel, SoftVote, Votes, WeightedVote, combine, solve
+from ec3learn.demo import demo_votes
 from ec3learn.diagnosis import cross_validate, judge
 from ec3learn.diagnosis.score import cross_fit, quality
 from ec3learn.diagnosis.warnings import score_notes
@@ -205,3 +207,45 @@ def test_quality_by_weights_is_that_of_repeated_objects():
 def test_objects_without_weight_do_not_make_a_class_occur():
     proba = np.array([[0.9, 0.1], [0.2, 0.8]])
     assert quality(proba, np.array([0, 1]), np.array([0, 1]), np.array([1, 0])).auc is None
+
+
+# ---- one number by every route -------------------------------------------------------------------
+
+
+def by_every_route(table, tmp_path, method):
+    """The answer for one table: in memory, in another order, lazily, and from a file."""
+    table.write_csv(tmp_path / "votes.csv")
+    mixed = table.sample(fraction=1.0, shuffle=True, seed=1)
+    lazy = pl.scan_csv(tmp_path / "votes.csv")
+    options = {
+        "classifiers": ["svm", "tree", "bayes"],
+        "clusterings": "kmeans",
+        "known": "gold",
+        "method": method,
+    }
+    for each in (table, mixed, table.lazy(), lazy):
+        yield combine(each, **options, return_consensus=True)[1]
+
+
+@pytest.mark.parametrize("method", [Panel(), SoftVote(), EC3()])
+def test_the_same_votes_and_labels_give_the_same_numbers_by_every_route(tmp_path, method):
+    names = ("svm", "tree", "bayes", "kmeans", "gold")
+    table = pl.DataFrame({name: list(demo_votes()[name]) for name in names})
+    scores, shares = [], []
+    for consensus in by_every_route(table, tmp_path, method):
+        score = cross_validate(consensus, method)
+        scores.append((score.accuracy, score.by_majority, score.consensus.log_loss))
+        shares.append(consensus.summary(method).classes["estimate"])
+        assert consensus.summary().classes["estimate"] == shares[-1]
+    for score, share in zip(scores, shares, strict=True):
+        assert score == pytest.approx(scores[0], abs=1e-9)
+        assert share == pytest.approx(shares[0], abs=1e-9)
+
+
+def test_the_summary_estimates_what_estimate_does_by_the_answer_without_the_labels():
+    votes = Votes.from_labels({m: demo_votes()[m] for m in ("svm", "knn", "tree")})
+    gold = {i: label for i, label in enumerate(demo_votes()["gold"]) if label is not None}
+    table = solve(votes).estimate(known=gold)
+    shown = solve(votes, known=gold).summary().classes
+    for name, column in (("value", "estimate"), ("low", "low"), ("high", "high")):
+        assert shown[column] == pytest.approx(table[name][:-1])

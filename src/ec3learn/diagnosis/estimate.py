@@ -32,7 +32,7 @@ from .._text import some
 from .._typing import Array
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes.labels import Label, is_missing, plain
-from .labels import HARD, Labels, given_labels, measuring, read_labels
+from .labels import HARD, Labels, given_labels, measuring, proba_without_labels, read_labels
 from .metrics import Z95, are_counts, given_weights, wilson_interval
 from .voters import ballots
 
@@ -149,15 +149,16 @@ def _with_left_out(table: Table, outcome: Solution, by: Any) -> Table:
     return Table(table.columns, note)
 
 
-def class_shares(outcome: Solution, labels: Labels, proba: Array | None = None) -> list[Estimate]:
+def class_shares(outcome: Solution, labels: Labels) -> list[Estimate]:
     """The share of each class by labels that the answer was given; empty if they do not show it.
 
-    `proba` are class probabilities in which no label has a part in those of its own object. Without
-    them the labels count alone.
+    The answer helps where known labels corrected one that was made without them, as it then does in
+    `estimate`. Elsewhere the labels count alone.
     """
     drawn = measuring(outcome, labels)
     if drawn is None or not are_counts(given_weights(outcome)):
         return []
+    proba = proba_without_labels(outcome)
     if proba is None:
         proba = np.zeros((outcome.n_objects, len(outcome.classes)))
     codes, times = drawn.codes, _times(outcome)

@@ -14,8 +14,9 @@ import numpy as np
 from .._checks import InputError
 from .._text import arg
 from .._typing import Array
-from ..algebra.membership import membership
+from ..answer.extension import aligned_membership
 from ..answer.mixtures import RegressionRule
+from ..answer.rule import Rule
 from ..answer.solution import Solution, margin_of
 from ..votes.draws import draw_of
 from ..votes.encoding import known_codes, rows_by_name
@@ -132,8 +133,23 @@ def _among_contested(outcome: Solution, labelled: Array, times: Array) -> bool:
 
 def _margin_without_labels(outcome: Solution) -> Array:
     """By how much the first class of each object leads, its own label left aside."""
-    rule = outcome.rule.base if isinstance(outcome.rule, RegressionRule) else outcome.rule
-    margin = outcome.row_margin
-    if outcome.known is not None and rule is not None:
-        margin = margin_of(rule.answers(membership(outcome.require_votes("labels")))[0])
-    return outcome.expand(margin).round(9)
+    if outcome.known is None or outcome.rule is None:
+        return outcome.expand(outcome.row_margin).round(9)
+    groups = aligned_membership(outcome, outcome.require_votes("labels"), warn=False)
+    proba, _ = _before_correction(outcome.rule).answers(groups)
+    return outcome.expand(margin_of(proba)).round(9)
+
+
+def proba_without_labels(outcome: Solution) -> Array | None:
+    """The class probabilities that known labels corrected; None where the method used them anew."""
+    if not isinstance(outcome.rule, RegressionRule):
+        return None
+    groups = aligned_membership(outcome, outcome.require_votes("labels"), warn=False)
+    return outcome.expand(_before_correction(outcome.rule).answers(groups)[0])
+
+
+def _before_correction(rule: Rule) -> Rule:
+    """The rule that was made without labels, where one is corrected; else the rule itself."""
+    while isinstance(rule, RegressionRule):
+        rule = rule.base
+    return rule

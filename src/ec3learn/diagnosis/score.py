@@ -6,8 +6,9 @@ scikit-learn is imported where it is used: it takes longer than a small answer.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
+from zlib import crc32
 
 import numpy as np
 from scipy import sparse
@@ -15,10 +16,20 @@ from scipy import sparse
 from .._checks import InputError
 from .._text import count, percent
 from .._typing import Array
+from ..algebra.membership import entries
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes
+from ..votes.labels import plain
 from .labels import HARD, Labels, given_labels, measuring, read_labels, taught_labels
-from .metrics import LEAST_LABELS, is_majority, majority, object_weights, wilson_interval
+from .metrics import (
+    LEAST_LABELS,
+    are_counts,
+    given_weights,
+    is_majority,
+    majority,
+    object_weights,
+    wilson_interval,
+)
 
 
 class Solver(Protocol):
@@ -160,24 +171,38 @@ def cross_validate(outcome: Solved, method: Solver) -> Score | None:
     'Cross-validated on 20 known labels: 100.0 % correct (95 % interval 83.9 % to 100.0 %)'
     """
     outcome = solution_of(outcome)
-    if not enough_known(outcome):
+    labels = taught_labels(outcome)
+    drawn = measuring(outcome, labels)
+    if drawn is None or object_weights(outcome) @ (drawn.codes >= 0) < LEAST_LABELS:
         return None
+    outcome = _one_by_one(outcome, np.flatnonzero(labels.codes >= 0))
     fitted = cross_fit(outcome, method)
     return score_of(outcome, taught_labels(outcome), *fitted, cross_validated=True)
 
 
-def enough_known(outcome: Solution) -> bool:
-    """Whether there are known labels enough, drawn at random, to cross-validate by."""
-    drawn = measuring(outcome, taught_labels(outcome))
-    n_labels = 0 if drawn is None else object_weights(outcome) @ (drawn.codes >= 0)
-    return bool(n_labels >= LEAST_LABELS)
+def _one_by_one(outcome: Solution, labelled: Array) -> Solution:
+    """The same with each labelled object as often as its weight says, so that folds can share it.
+
+    A lazy table has each distinct row once; this makes its folds those of the table in memory.
+    """
+    votes, weights = outcome.require_votes("cross-validation"), given_weights(outcome)
+    if not are_counts(weights) or (weights[labelled] == 1).all():
+        return outcome
+    times, each = np.ones(len(weights), dtype=np.int64), weights.copy()
+    times[labelled], each[labelled] = weights[labelled], 1.0
+    objects = np.repeat(np.arange(len(weights)), times)
+    row_of, chances = outcome.expand(np.arange(votes.n_rows))[objects], outcome.label_chances
+    fields = {"index": row_of, "object_ids": None}
+    votes = replace(votes, n_objects=len(objects), sample_weight=each[objects], **fields)
+    chances = None if chances is None else chances[objects]
+    return replace(outcome, votes=votes, label_chances=chances, **fields)
 
 
 def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:
     """The class probabilities and classes of objects by answers that did not see their labels."""
     votes, codes = outcome.require_votes("cross-validation"), taught_labels(outcome).codes
     labels = np.array([*votes.classes, None], dtype=object)  # the last one for a code of -1
-    labelled = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))
+    labelled = _shuffled(outcome, np.flatnonzero(codes >= 0), codes)
     proba, classes = outcome.proba.copy(), outcome.expand(outcome.row_classes).copy()
     for fold in range(5):
         hidden, shown = labelled[fold::5], codes.copy()
@@ -188,6 +213,19 @@ def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:
         proba[hidden] = solution.proba[hidden]
         classes[hidden] = solution.expand(solution.row_classes)[hidden]
     return proba, classes
+
+
+def _shuffled(outcome: Solution, objects: Array, codes: Array) -> Array:
+    """Objects in an order that follows from their classes and votes, whatever order they came in.
+
+    Every fifth of them has each class and each set of votes in its share.
+    """
+    votes = outcome.require_votes("cross-validation")
+    said = [f"{model.name}: {plain(label)}" for model in votes.models for label in model.labels]
+    mark = np.array([crc32(text.encode()) for text in said]) / 2**32
+    class_mark = np.array([crc32(str(plain(label)).encode()) for label in outcome.classes])
+    row_mark = outcome.expand((entries(votes) @ mark).round(6))
+    return objects[np.lexsort((row_mark[objects], class_mark[codes[objects]]))]
 
 
 def score_of(

@@ -18,7 +18,7 @@ from .contested import CLOSE, close_calls
 from .estimate import LEAST_LABELS, Estimate, class_shares, estimate
 from .labels import HARD, Labels, given_labels, measuring, read_labels, taught_labels
 from .metrics import are_counts, changed_share, given_weights, majority, row_weights
-from .score import Score, Solver, cross_fit, enough_known, judge, score_of
+from .score import Score, Solver, cross_validate, judge
 from .voter_checks import worst_first
 from .warnings import notes_of, score_notes
 
@@ -122,10 +122,7 @@ def summarise(
     votes, weight = solution.require_votes("summary"), row_weights(solution)
     taught, true_labels = taught_labels(solution), read_labels(solution, truth, "truth")
     unseen = true_labels.only(~given_labels(solution))
-    held_out, proba = None, None
-    if method is not None and not fast and enough_known(solution):
-        proba, classes = cross_fit(solution, method)
-        held_out = score_of(solution, taught, proba, classes, cross_validated=True)
+    held_out = None if method is None or fast else cross_validate(solution, method)
     judged = judge(solution, unseen)
     notes = list(notes_of(solution, fast=True) if fast else consensus.notes)
     notes += [note for score in (held_out, judged) if score for note in score_notes(score)]
@@ -134,7 +131,7 @@ def summarise(
         notes.append(Note("not judged", text))
     if any(measuring(solution, labels) is None for labels in (taught, true_labels)):
         notes.append(Note("chosen labels", f"{HARD}."))
-    estimates = _by_truth(solution, unseen) or class_shares(solution, taught, proba)
+    estimates = _by_truth(solution, unseen) or class_shares(solution, taught)
     by_class = np.bincount(solution.row_classes, weights=weight, minlength=len(solution.classes))
     return Summary(
         method=str(solution.settings["method"]),
