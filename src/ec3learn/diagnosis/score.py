@@ -192,10 +192,11 @@ def _one_by_one(outcome: Solution, labelled: Array) -> Solution:
     times[labelled], each[labelled] = weights[labelled], 1.0
     objects = np.repeat(np.arange(len(weights)), times)
     row_of, chances = outcome.expand(np.arange(votes.n_rows))[objects], outcome.label_chances
-    fields = {"index": row_of, "object_ids": None}
-    votes = replace(votes, n_objects=len(objects), sample_weight=each[objects], **fields)
-    chances = None if chances is None else chances[objects]
-    return replace(outcome, votes=votes, label_chances=chances, **fields)
+    each = each[objects]
+    votes = replace(
+        votes, n_objects=len(objects), index=row_of, sample_weight=each, object_ids=None
+    )
+    return replace(outcome, votes=votes, index=row_of, label_chances=chances, object_ids=None)
 
 
 def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:
