@@ -192,7 +192,7 @@ def _one_by_one(outcome: Solution, labelled: Array) -> Solution:
     times[labelled], each[labelled] = weights[labelled], 1.0
     objects = np.repeat(np.arange(len(weights)), times)
     row_of, chances = outcome.expand(np.arange(votes.n_rows))[objects], outcome.label_chances
-    each = each[objects]
+    each, chances = each[objects], None if chances is None else chances[objects]
     votes = replace(
         votes, n_objects=len(objects), index=row_of, sample_weight=each, object_ids=None
     )
