@@ -108,8 +108,23 @@ def test_a_column_or_winner_that_is_not_there_is_refused():
     rows = [("q", "x", "y", "ann", "z")]
     with pytest.raises(InputError, match=re.escape("winner must hold 'x', 'y', 'A', 'B', 'left'")):
         compared(rows)
+    with pytest.raises(InputError, match=r"Pass missing='z' if it means no vote"):
+        compared(rows)
     with pytest.raises(InputError, match="Unknown column 'prompts'"):
         compared(rows, prompt="prompts")
+    with pytest.raises(InputError, match=r"table must be a dataframe, got str\. Read a file first"):
+        Comparisons.from_table("games.csv", "left", "right")
+    with pytest.raises(InputError, match="right must name another item than left, got 'x' on both"):
+        compared([("q", "x", "y", "ann", "A"), ("q", "x", "x", "ann", "A")])
+
+
+def test_one_judge_needs_no_column_and_answers_may_mean_no_vote():
+    games = pd.DataFrame(
+        {"a": ["x", "x", "y"], "b": ["y", "z", "z"], "winner": ["A", "unsure", "both bad"]}
+    )
+    votes = Comparisons.from_table(games, "a", "b", missing="unsure").votes
+    assert votes.object_ids.tolist() == ["x or y", "y or z"]
+    assert [votes.said(0), votes.said(1)] == [["first"], ["tie"]]
 
 
 # ---- position bias -------------------------------------------------------------------------------

@@ -24,20 +24,21 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 from scipy.stats import norm
 
-from ._checks import InputError, unknown_name
+from ._checks import InputError, InputTypeError, unknown_name
 from ._table import Table
+from ._text import arg
 from ._typing import Array
 from .consensus import Consensus
 from .diagnosis.metrics import Z95, wilson_ends
 from .votes import Votes
-from .votes.labels import is_missing
+from .votes.labels import is_missing, kind_of, labels_for_missing
 from .votes.reading import seen_by_narwhals
 
 __all__ = ["Comparisons"]
 
 LABELS = {1: "first", -1: "second", 0: "tie"}  # of the item on the left, on the right, of neither
 WORDS = {"a": 1, "left": 1, "model_a": 1, "b": -1, "right": -1, "model_b": -1}
-WORDS |= dict.fromkeys(("tie", "draw", "both", "neither", "tie (bothbad)"), 0)
+WORDS |= dict.fromkeys(("tie", "draw", "both", "neither", "both bad", "tie (bothbad)"), 0)
 # What each class says about the lead of the first item, and whether it is a tie.
 SAYS = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
 RIDGE = 0.25  # of a normal prior of strengths with a deviation of 2, about as strong as one game
@@ -92,7 +93,14 @@ class Comparisons:
 
     @classmethod
     def from_table(
-        cls, table: Any, left: str, right: str, judge: str, winner: str, prompt: str | None = None
+        cls,
+        table: Any,
+        left: str,
+        right: str,
+        judge: str | None = None,
+        winner: str = "winner",
+        prompt: str | None = None,
+        missing: Any = None,
     ) -> Comparisons:
         """Read a table with one row per vote.
 
@@ -101,22 +109,23 @@ class Comparisons:
         table : dataframe
             Of pandas, polars or any other library narwhals reads.
         left, right, judge : str
-            The columns of the items as they were shown, and of who judged them.
+            The columns of the items as they were shown, and of who judged them; without `judge`
+            one judge did.
         winner : str
             The column of the winner: its name, or "A", "left" or "model_a" for the left item, "B",
             "right" or "model_b" for the right one, or "tie". A missing value is no vote.
         prompt : str
             The column that says on what the items were compared, such as the question. Without it a
             pair is one object: judges say which item is better at all.
+        missing : label, or list of labels
+            Winners that mean "no vote", such as "unsure".
         """
-        frame = seen_by_narwhals(table).lazy().collect()
-        names = [left, right, judge, winner, *([] if prompt is None else [prompt])]
-        for name in names:
-            if name not in frame.columns:
-                raise unknown_name("column", name, frame.columns)
-        columns = [frame.get_column(name).to_list() for name in names]
-        rows = [row for row in zip(*columns, strict=True) if not is_missing(row[3])]
-        shown = [(str(on[0]) if on else "", str(a), str(b)) for a, b, _, _, *on in rows]
+        rows = [
+            row
+            for row in _rows(table, left, right, judge, winner, prompt)
+            if not (is_missing(row[3]) or (kind_of(row[3]), row[3]) in labels_for_missing(missing))
+        ]
+        shown = [(str(prompt), str(a), str(b)) for a, b, _, _, prompt in rows]
         pairs: dict[tuple[str, ...], Shown] = {}
         for way in shown:
             pairs[_pair(way)] = min(way, pairs.get(_pair(way), way), key=_shuffled)
@@ -204,6 +213,31 @@ class Comparisons:
         return _members(number, number.max() + 1).T
 
 
+def _rows(table: Any, left: str, right: str, *others: str | None) -> list[tuple[Any, ...]]:
+    """The rows of some columns; one that has no name says nothing, for one judge or one prompt."""
+    frame = seen_by_narwhals(table)
+    if not hasattr(frame, "lazy"):
+        remedy = "Read a file first, as with pandas.read_csv."
+        raise InputTypeError(
+            "table", "must be a dataframe", came=type(table).__name__, remedy=remedy
+        )
+    frame = frame.lazy().collect()
+    for name in (left, right, *others):
+        if name is not None and name not in frame.columns:
+            raise unknown_name("column", name, frame.columns)
+    nothing = [""] * len(frame)
+    columns = [
+        nothing if name is None else frame.get_column(name).to_list()
+        for name in (left, right, *others)
+    ]
+    rows = [*zip(*columns, strict=True)]
+    for number, (one, other, *_) in enumerate(rows):
+        if one == other:
+            came = f"{one!r} on both sides at row {number}"
+            raise InputError("right", f"must name another item than {arg('left')}", came=came)
+    return rows
+
+
 def _pair(shown: Shown) -> tuple[str, ...]:
     """What both ways round have in common."""
     return shown[0], *sorted(shown[1:])
@@ -221,7 +255,8 @@ def _side(said: Any, shown: Shown) -> int:
     word = str(said) if str(said) in sides else str(said).strip().lower()
     if word not in sides:
         must = f"must hold {left!r}, {right!r}, 'A', 'B', 'left', 'right' or 'tie'"
-        raise InputError("winner", must, got=said)
+        remedy = f"Pass {arg('missing', said)} if it means no vote."
+        raise InputError("winner", must, got=said, remedy=remedy)
     return sides[word]
 
 

@@ -13,6 +13,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 import ec3learn
 from ec3learn import BWA, EBCC, EC3, Consensus, DawidSkene, MajorityVote, Panel, Scale, Votes
+from ec3learn._checks import InputError
 from ec3learn.answer import ExtendWarning
 
 from ..strategies import any_settings, any_tables, any_votes
@@ -437,6 +438,13 @@ def test_unseen_models_classes_and_clusters_are_counted_in_a_warning():
     with pytest.warns(ExtendWarning, match=f"^{re.escape(message)}$"):
         extended = consensus.extend(new)
     assert extended.unanswered.tolist() == [False, True, False]
+
+
+def test_votes_of_another_kind_than_the_classes_are_refused():
+    consensus = EC3().solve(Votes.from_labels({"c": [7, 8, 7]}))
+    message = "The classes are whole numbers, the votes are texts. Convert the votes first."
+    with pytest.raises(InputError, match=f"^{message}$"):
+        consensus.extend(Votes.from_labels({"c": ["7", "8"]}))
 
 
 def test_the_warning_counts_a_soft_vote_as_one():

@@ -231,7 +231,7 @@ def test_votes_without_any_class_vote_are_refused(name):
 @every_kind
 def test_what_is_no_votes_is_refused(name):
     with pytest.raises(
-        TypeError, match=r"^votes must be a Votes, got list\. Make one with Votes\.from_labels\.$"
+        TypeError, match=r"got list\. Make one with Votes\.from_labels, or pass a table to"
     ):
         METHODS[name]().solve([[0, 1]])
 
@@ -528,6 +528,10 @@ def test_known_labels_beside_answers_on_a_scale_are_kept_and_parts_add_up(name, 
 
 
 # ---- by name -------------------------------------------------------------------------------------
+
+
+def test_names_of_methods_have_no_case():
+    assert isinstance(method_of("IEC3", "method"), EC3)
 
 
 def test_an_unknown_method_gives_the_nearest_and_all():

@@ -766,6 +766,11 @@ def test_the_objects_of_a_table_in_memory_are_called_what_a_column_or_the_index_
         combine(pd.concat([table, table]), classifiers=["a", "b"], id="no")
 
 
+def test_a_table_alone_is_refused_with_its_columns():
+    with pytest.raises(InputError, match=r"classifiers must name .*The columns are \['a', 'b'\]"):
+        combine(pd.DataFrame({"a": ["x"], "b": ["y"]}))
+
+
 @pytest.mark.parametrize("names", [["q1", "q2", "q3"], [10, 11, 12]])
 def test_known_labels_of_a_pandas_table_go_by_the_names_of_its_rows(names):
     table = pd.DataFrame({"a": ["x", "y", "x"], "b": ["x", "y", "x"]}, index=names)

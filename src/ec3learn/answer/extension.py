@@ -22,6 +22,8 @@ from ..votes.labels import kind_of
 from ..votes.layout import frozen
 from .solution import Solution, unanswered_notes
 
+KINDS = {"int": "whole numbers", "str": "texts", "bool": "True and False"}  # of labels
+
 
 class ExtendWarning(UserWarning):
     """New votes name base models, classes or clusters that the consensus has never seen."""
@@ -152,6 +154,10 @@ def matching_labels(labels: Array, ours: Array) -> Array:
 
 def _warn_unseen(outcome: Solution, votes: Votes, target: Array) -> None:
     """Warn of votes that are lost: those of unknown base models, classes and clusters."""
+    theirs, ours = (KINDS[kind_of(classes[0])] for classes in (votes.classes, outcome.classes))
+    if theirs != ours:
+        phrase = f"The classes are {ours}, the votes are {theirs}"
+        raise InputError("votes", phrase=phrase, remedy="Convert the votes first.")
     unseen = np.flatnonzero(target < 0)
     owner, shape = votes.models.group_model[unseen], (len(target), len(votes.models))
     of_model = sparse.csr_array((np.ones(len(unseen)), (unseen, owner)), shape=shape)

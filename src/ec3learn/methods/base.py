@@ -76,7 +76,8 @@ class Method(BaseEstimator):  # type: ignore[misc]
         array(['a', 'b', 'b'], dtype=object)
         """
         self._check()
-        require_kind("votes", votes, Votes, "Make one with Votes.from_labels.")
+        remedy = "Make one with Votes.from_labels, or pass a table to ec3learn.combine."
+        require_kind("votes", votes, Votes, remedy)
         codes, chances = None, None
         if known is not None:
             objects = votes.n_objects, votes.object_ids
@@ -270,10 +271,10 @@ def method_of(method: str | Method, argument: str, also: tuple[str, ...] = ()) -
         raise InputTypeError(
             argument, "must be a method or its name", came=type(method).__name__, remedy=hint
         )
-    if method not in METHODS:
+    if method.lower() not in METHODS:
         noun = "method" if argument in ("methods", "members") else argument
         raise unknown_name(noun, method, dict.fromkeys((*also, *METHODS)))
-    return METHODS[method]()
+    return METHODS[method.lower()]()
 
 
 def solve(

@@ -31,7 +31,7 @@ WEIGHTY = (
 def combine(
     table: Table,
     *,
-    classifiers: Any,
+    classifiers: Any = (),
     clusterings: Any = (),
     method: str | Method = "auto",
     known: Any = None,
@@ -57,7 +57,7 @@ def combine(
 def combine(
     table: Table,
     *,
-    classifiers: Any,
+    classifiers: Any = (),
     clusterings: Any = (),
     method: str | Method = "auto",
     known: Any = None,
@@ -82,7 +82,7 @@ def combine(
 def combine(
     table: Table,
     *,
-    classifiers: Any,
+    classifiers: Any = (),
     clusterings: Any = (),
     method: str | Method = "auto",
     known: Any = None,
@@ -221,7 +221,7 @@ def combine(
 def votes_from(
     table: Any,
     *,
-    classifiers: Any,
+    classifiers: Any = (),
     clusterings: Any = (),
     id: str | None = None,
     objects: str | None = None,
