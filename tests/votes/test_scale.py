@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import ec3learn
 from ec3learn import EC3, Consensus, MajorityVote, Scale, SoftVote, Votes, votes_from
 from ec3learn.votes import as_class_votes, group_meaning, votes_per_model
-from ec3learn.votes.graded import class_shares
+from ec3learn.votes.operations import class_shares
 
 FINE_TOXIC = ["fine", "toxic"]
 

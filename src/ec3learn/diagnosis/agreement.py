@@ -24,7 +24,7 @@ from .._typing import Array
 from ..algebra.membership import entries
 from ..votes import Votes, hardened, votes_per_model
 from ..votes.labels import kind_of
-from ..votes.models import BaseModel
+from ..votes.layout import BaseModel
 from .correlation import whole_votes
 from .metrics import MOST_COMPARED, Z95, cohen_kappa, counted_votes, require_votes
 

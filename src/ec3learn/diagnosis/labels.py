@@ -18,8 +18,7 @@ from ..answer.extension import aligned_membership
 from ..answer.mixtures import RegressionRule
 from ..answer.rule import Rule
 from ..answer.solution import Solution, margin_of
-from ..votes.draws import draw_of
-from ..votes.encoding import known_codes, rows_by_name
+from ..votes.encoding import draw_of, known_codes, rows_by_name
 from .metrics import object_weights
 
 HARD = (

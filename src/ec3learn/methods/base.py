@@ -30,13 +30,13 @@ from ..votes import (
     as_class_votes,
     objects_per_row,
     only_rows,
+    relative_weights,
     split_by,
     unweighted,
     votes_per_model,
 )
 from ..votes.encoding import known_codes
 from ..votes.layout import frozen
-from .weights import relative_weights
 
 MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 

@@ -40,7 +40,9 @@ from ..votes import (
     hardened,
     has_clusterings,
     has_graders,
+    relative_weights,
     voter_noun,
+    votes_per_voter,
     without_clusterings,
 )
 from .base import Answer, Method, method_of
@@ -49,7 +51,6 @@ from .dawid_skene import EBCC, DawidSkene
 from .ec3.ec3 import EC3
 from .regression import taught
 from .voting import NO_VOTE, WeightedVote, weighted_answer
-from .weights import relative_weights, votes_per_voter
 
 LEARNED = 0.85  # share of the answers that learn how each voter errs, where voters are many
 UNSEEN = 3.0  # errors that voters share correlate by three times what their votes show of it

@@ -21,12 +21,12 @@ import numpy as np
 from .._checks import InputError, unknown_name
 from .._text import arg, count, some
 from .._typing import Array
-from ..algebra.membership import Membership, count_classes, membership, scatter_to_votes
+from ..algebra.membership import Membership, count_classes, membership
 from ..answer.notes import Note
 from ..answer.rule import KnownLabels
 from ..answer.solution import top_classes
 from ..diagnosis.voter_checks import notes_on_bias
-from ..votes import Votes, hardened, only_rows
+from ..votes import Votes, hardened, only_rows, relative_weights
 from ..votes.assembly import model_weights
 
 ModelWeights = (
@@ -67,25 +67,6 @@ def first_weights(asked: ModelWeights, votes: Votes, known: KnownLabels | None) 
     names = [votes.models[m].name for m in classifiers]
     weights[classifiers] = model_weights(asked, names)
     return weights
-
-
-def relative_weights(votes: Votes) -> Array:
-    """The weights of the base models, 1 on average over votes: only their ratios matter."""
-    given = votes.weights / max(float(votes.weights.max()), 1e-300)
-    if len(np.unique(given[given > 0])) < 2:
-        return np.asarray(given > 0, dtype=np.float64)
-    cast = votes_per_voter(votes) * (given > 0)
-    total = float(cast @ given)
-    return given * float(cast.sum()) / total if total > 0 else given
-
-
-def votes_per_voter(votes: Votes) -> Array:
-    """How many votes each voter has cast, by what objects count."""
-    spoken = scatter_to_votes(votes, membership(votes), votes.counts)
-    return np.asarray(
-        np.bincount(votes.models.group_model, weights=spoken, minlength=len(votes.models))
-        * votes.models.is_voter
-    )
 
 
 def learn_weights(

@@ -14,7 +14,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from ..votes.labels import Label, label_array
-from ..votes.models import Models
+from ..votes.layout import Models
 from .columns import Columns, hard
 from .engines import Frame
 

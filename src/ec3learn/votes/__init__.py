@@ -1,27 +1,29 @@
 """Votes: everything that can be a vote comes in here, and is checked once."""
 
 from .assembly import non_negative
-from .derived import (
+from .layout import BaseModel, Kind, Models, voter_noun
+from .operations import (
+    as_class_votes,
+    group_ballot,
+    group_meaning,
     hardened,
+    has_clusterings,
+    has_graders,
     merge_equal_rows,
+    n_alike,
+    objects_per_row,
     only_rows,
+    relative_weights,
+    soft_shares,
     split_by,
     spread_over,
     unweighted,
-    without_clusterings,
-)
-from .graded import as_class_votes, group_ballot, group_meaning
-from .models import BaseModel, Kind, Models, voter_noun
-from .prior import Prior, Trust
-from .queries import (
-    has_clusterings,
-    has_graders,
-    n_alike,
-    objects_per_row,
-    soft_shares,
     votes_on,
     votes_per_model,
+    votes_per_voter,
+    without_clusterings,
 )
+from .prior import Prior, Trust
 from .scale import Scale
 from .votes import Votes
 
@@ -44,6 +46,7 @@ __all__ = [
     "non_negative",
     "objects_per_row",
     "only_rows",
+    "relative_weights",
     "soft_shares",
     "split_by",
     "spread_over",
@@ -51,5 +54,6 @@ __all__ = [
     "voter_noun",
     "votes_on",
     "votes_per_model",
+    "votes_per_voter",
     "without_clusterings",
 ]

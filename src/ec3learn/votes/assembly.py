@@ -13,12 +13,11 @@ import numpy as np
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg
 from .._typing import Array
-from .derived import ones
 from .distinct import distinct_rows
 from .encoding import classes_of, label_codes, name_codes, require_width, rows_by_index, vote_codes
 from .labels import labels_for_missing, plain
-from .layout import Stores, entries_of_votes, whole_votes
-from .models import BaseModel, Models
+from .layout import BaseModel, Models, Stores, entries_of_votes, whole_votes
+from .operations import ones
 from .reading import (
     Column,
     as_array,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._checks import InputError, InputRowsError, InputTypeError
+from .._table import Table
 from .._text import arg, count, listed
 from .._typing import Array
-from .draws import draw_of
-from .labels import KINDS, Label, cleaned, kind_of, label_array, label_list, plain
+from .labels import KINDS, Label, cleaned, is_missing, kind_of, label_array, label_list, plain
 from .layout import smallest_uint
 from .reading import Column, as_array, frame_of, index_names, index_of, single_column
 from .scale import Scale
@@ -21,6 +22,7 @@ KNOWN = (
     "an array with one label per object, None where there is none, a dict of object -> label, "
     "or a pair (objects, labels)"
 )
+CHOSEN = ("label", "vote")  # goals of `ask` that choose objects, so that no chance drew them
 WHOLE = re.compile(r"[+-]?\d{1,18}(\.0*)?")
 
 
@@ -182,6 +184,37 @@ def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
 
 
 # ---- known labels, and numbers of objects --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The labelled rows of such a table."""
+
+    objects: Sequence[Any]
+    labels: Sequence[Any]
+    chances: Sequence[float]  # to be drawn: 0 if it was chosen, NaN if that is unknown
+
+
+def draw_of(known: Any) -> Draw | None:
+    """The draw in a table with the columns label, and chance or goal; None for anything else."""
+    columns = known.columns if isinstance(known, Table) else {}
+    if not isinstance(known, (Table, dict)) and (frame := frame_of(known)) is not None:
+        columns = {name: frame[name].to_list() for name in frame.columns}
+    if "label" not in columns or not {"chance", "goal"} & set(columns):
+        return None
+    names = columns.get("object", next(iter(columns.values())))
+    nothing = [None] * len(names)
+    chances = map(chance_of, columns.get("chance", nothing), columns.get("goal", nothing))
+    rows = zip(map(plain, names), map(plain, columns["label"]), chances, strict=True)
+    labelled = [row for row in rows if not is_missing(row[1]) and row[1] != ""]
+    return Draw(*zip(*labelled, strict=True)) if labelled else Draw((), (), ())
+
+
+def chance_of(chance: Any, goal: Any) -> float:
+    """The chance of an object to be drawn, as in `Draw`."""
+    if not is_missing(chance) and chance != "":
+        return float(chance)
+    return 0.0 if goal in CHOSEN else np.nan
 
 
 def known_codes(

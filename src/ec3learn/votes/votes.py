@@ -1,7 +1,7 @@
 """Votes: what each base model said about each object, checked once, when it is made.
 
 Memberships are kept in `Stores`, in the form in which they came. Only distinct rows are kept where
-rows repeat. Other rooms ask with the functions of `queries`, and make other votes with `derived`.
+rows repeat. Other rooms ask, and make other votes, with the functions of `operations`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,19 @@ from .._text import arg, count, listed
 from .._typing import Array
 from . import assembly
 from .assembly import Repeats
-from .derived import by_object, merge_equal_rows, only_rows, recounted, split_by
 from .labels import Label
-from .layout import Frozen, Stores, smallest_uint
-from .models import Models, voter_noun
+from .layout import Frozen, Models, Stores, smallest_uint, voter_noun
+from .operations import (
+    by_object,
+    merge_equal_rows,
+    only_rows,
+    recounted,
+    require_labels,
+    split_by,
+    votes_on,
+    votes_per_model,
+)
 from .prior import Prior, read_prior
-from .queries import require_labels, votes_on, votes_per_model
 from .reading import named_columns
 from .shares import both_classes, columns_by_class, normalised
 
@@ -115,7 +122,6 @@ class Votes(Frozen):
             ratios matter, and 0 is as good as absent. What methods learn of voters ignores weights.
         sample_weight : one weight per object
             How much each object counts, as if it occurred that many times.
-
         """
         require_bool("clean", clean)
         columns = named_columns(classifiers, "classifiers", "classifier")
@@ -220,11 +226,10 @@ class Votes(Frozen):
         array(['q1', 'q2'], dtype=object)
         """
         require_bool("clean", clean)
-        votes = cls(
-            **assembly.fields_of_long(
-                objects, voters, labels, object_ids, classes, missing, scale, repeats, clean
-            )
+        fields = assembly.fields_of_long(
+            objects, voters, labels, object_ids, classes, missing, scale, repeats, clean
         )
+        votes = cls(**fields)
         if clusterings is not None:
             votes = votes.add(clusterings=clusterings, missing=missing)
         votes = merge_equal_rows(votes)._weighted(weights, sample_weight)
@@ -364,7 +369,6 @@ class Votes(Frozen):
 
         Examples
         --------
-        >>> from ec3learn import Votes
         >>> votes = Votes.from_labels({"ann": ["no", "yes", "yes"]}).with_prior({0: [0.2, 0.8]})
         >>> votes.prior.given
         array([ True, False, False])

@@ -27,8 +27,8 @@ from ..._typing import Array
 from ...algebra.membership import Membership, membership, normalised
 from ...answer.rule import KnownLabels, mean_votes
 from ...votes import Votes
-from ...votes.derived import by_object
 from ...votes.layout import frozen
+from ...votes.operations import by_object
 from ..base import (
     Answer,
     Method,

@@ -14,8 +14,8 @@ from ..._table import Table
 from ..._typing import Array
 from ...algebra.membership import membership
 from ...votes import Votes
-from ...votes.derived import row_of_objects
 from ...votes.encoding import known_codes
+from ...votes.operations import row_of_objects
 from .ec3 import EC3
 from .objective import Problem, Setting
 from .solvers import solve_over_groups
