@@ -374,8 +374,6 @@ class Votes(Frozen):
         array([ True, False, False])
         """
         proba = read_prior(prior, self.classes, self.n_objects, self.object_ids)
-        if self.index is None:
-            return replace(self, prior=Prior(proba))
         different, number = np.unique(proba, axis=0, return_inverse=True)
         votes, row_number = split_by(self, number)
         return replace(votes, prior=Prior(different[row_number]))
@@ -397,8 +395,6 @@ class Votes(Frozen):
 def _shared(left: Array | None, right: Array | None, what: str) -> Array | None:
     """What two votes that are joined must not disagree on."""
     if left is not None and right is not None and not np.array_equal(left, right):
-        remedy = f"Put them in the order of {arg('object_ids')}." * (what == "object_ids")
-        raise InputError(
-            "other", f"must have the same {what}", came="different ones", remedy=remedy
-        )
+        hint = f"Put them in the order of {arg('object_ids')}." * (what == "object_ids")
+        raise InputError("other", f"must have the same {what}", came="different ones", remedy=hint)
     return right if left is None else left
