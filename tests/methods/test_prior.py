@@ -262,7 +262,10 @@ def test_a_dataframe_is_matched_by_the_names_of_its_columns_and_a_dict_by_object
             "prior must have rows that are non-negative and sum to 1, got a row that sums to 1.1 at row 0. "
             "Divide each row by its sum.",
         ),
-        ({7: [0.5, 0.5]}, "prior must name objects by number, from 0 to 2, got 7."),
+        (
+            {7: [0.5, 0.5]},
+            "prior must name objects by number, from 0 to 2, got 7. Pass object_ids when making the votes, or an array in their order.",
+        ),
         (
             pd.DataFrame({"x": [1.0] * 3}),
             "prior must have one column per class, named [0, 1], got ['x'] for 'prior'.",
