@@ -896,7 +896,7 @@ def test_votes_on_objects_of_weight_0_only_are_refused():
 
 
 def test_what_is_no_votes_is_refused():
-    message = "votes must be a Votes, got list. Make one with Votes.from_labels."
+    message = "votes must be a Votes, got list. Make one with Votes.from_labels, or pass a table to ec3learn.combine."
     with pytest.raises(TypeError, match=re.escape(message)):
         EC3().solve([[0, 1]])
 
