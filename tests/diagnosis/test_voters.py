@@ -334,6 +334,16 @@ def test_without_labels_there_is_no_accuracy_but_an_estimate_near_it():
         assert row_of(table, name)["estimated"] == pytest.approx(right, abs=0.04)
 
 
+def test_few_known_labels_leave_the_estimates_and_the_order_by_them():
+    votes, truth = crowd()
+    solved = Panel().solve(votes, {i: truth[i] for i in range(2)})
+    first = worst_first(solved)
+    assert first["estimated"] == sorted(first["estimated"])
+    assert max(first["labels"]) == 2 and row_of(first, "yes-man")["leans_to"] == "yes"
+    assert first.note == "The lowest estimated accuracy comes first, allowing for chance."
+    assert first.note in str(solved.summary())
+
+
 def test_methods_without_a_model_of_voters_estimate_nothing():
     table = MajorityVote().solve(crowd()[0]).voters()
     assert table["estimated"] == table["bias"] == [None] * 6

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ec3learn import EC3, Consensus, Votes, WeightedVote
+from ec3learn import EC3, Consensus, Votes, WeightedVote, solve
 from ec3learn.methods import ReliabilityWarning
 from ec3learn.report import plots
 
@@ -95,6 +95,15 @@ def test_bars_are_the_weights_or_agreements(by, consensus):
         if kind != "clustering"
     }
     assert drawn == pytest.approx(expected)
+
+
+def test_where_all_weights_are_one_the_bars_are_the_estimated_accuracy(consensus):
+    alike = solve(consensus.solution.votes)
+    ax, table = plots.reliability_bars(alike), alike.voters()
+    widths = [bar.get_width() for bar in ax.patches]
+    assert widths == sorted((x for x in table["estimated"] if x is not None), reverse=True)
+    assert ax.get_xlabel() == "estimated accuracy" and widths[0] - widths[-1] > 0.2
+    assert not any(table["weight"])
 
 
 def test_classifiers_worse_than_chance_are_hatched(consensus):

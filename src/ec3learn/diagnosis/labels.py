@@ -135,7 +135,7 @@ def _margin_without_labels(outcome: Solution) -> Array:
     if outcome.known is None or outcome.rule is None:
         return outcome.expand(outcome.row_margin).round(9)
     groups = aligned_membership(outcome, outcome.require_votes("labels"), warn=False)
-    proba, _ = _before_correction(outcome.rule).answers(groups)
+    proba, _ = uncorrected(outcome.rule).answers(groups)
     return outcome.expand(margin_of(proba)).round(9)
 
 
@@ -144,10 +144,10 @@ def proba_without_labels(outcome: Solution) -> Array | None:
     if not isinstance(outcome.rule, RegressionRule):
         return None
     groups = aligned_membership(outcome, outcome.require_votes("labels"), warn=False)
-    return outcome.expand(_before_correction(outcome.rule).answers(groups)[0])
+    return outcome.expand(uncorrected(outcome.rule).answers(groups)[0])
 
 
-def _before_correction(rule: Rule) -> Rule:
+def uncorrected(rule: Rule) -> Rule:
     """The rule that was made without labels, where one is corrected; else the rule itself."""
     while isinstance(rule, RegressionRule):
         rule = rule.base

@@ -74,7 +74,8 @@ class Summary:
             share = f"{percent(self.changed)} of the labels (ties count in part)"
             lines.append(f"Different from the majority vote: {share}")
         lines += [str(score) for score in (self.held_out, self.judged) if score is not None]
-        tables = (first_rows(self.classes, "classes"), first_rows(self.voters, "base models"))
+        voters = f"{first_rows(self.voters, 'base models')}\n{self.voters.note}".rstrip()
+        tables = (first_rows(self.classes, "classes"), voters)
         further = one_per_kind(note for note in self.notes if note.kind not in FIRST)
         notes = (f"Note: {note}" for note in further)
         return "\n\n".join(["\n".join(map(printable, lines)), *tables, *notes])
@@ -111,10 +112,11 @@ def summarise(
     a      0.667
     b      0.333
     <BLANKLINE>
-    model  kind        coverage  agreement  weight
-    svm    classifier     1.000      0.667   1.000
-    knn    classifier     1.000      1.000   1.000
-    tree   classifier     1.000      1.000   1.000
+    model  kind        coverage  agreement
+    svm    classifier     1.000      0.667
+    knn    classifier     1.000      1.000
+    tree   classifier     1.000      1.000
+    The lowest agreement comes first, allowing for chance.
     <BLANKLINE>
     Note: Wherever one class has the most votes, the answer names it: only ties were decided.
     """

@@ -49,6 +49,11 @@ RULE = (
     "consensus more often. No better than chance: they agree "
     "about as often. Of those who score, it counts whether their scores rise with the answer."
 )
+QUALITIES = {  # of voters, the one that says most first
+    "estimated": "estimated accuracy",
+    "accuracy": "accuracy",
+    "agreement": "agreement",
+}
 WORTH_SOMETHING = 0.2  # a kappa or correlation which noise could hide
 
 
@@ -147,26 +152,31 @@ def _correlation(table: Array, rows: Array, columns: Array) -> float:
 def worst_first(consensus: Solved, known: Any = None) -> Table:
     """The table of `voters` with those in trouble first.
 
-    First come voters that `voter_checks` names, then those that are right least often, even at
-    best: by the upper end of a 95 % interval of their accuracy on known labels, or else of their
-    agreement with the answer. Clusterings follow, the one that says least about the classes first.
+    First come voters that `voter_checks` names, then those whose `estimated` is least, even at best
+    (by the upper end of a 95 % interval); where the method has none, their accuracy on known labels
+    or else their agreement with the answer. Clusterings follow, the one that says least about the
+    classes first.
     """
     solution, table = solution_of(consensus), voters(consensus, known)
     doubts = {row["model"]: ORDER.index(row["doubt"]) for row in voter_checks(consensus).rows()}
     total = float(row_weights(solution).sum()) if solution.has_objects else solution.stored_total
 
+    by = next(name for name in QUALITIES if name == "agreement" or any(table[name]))
+
     def trouble(row: dict[str, Any]) -> tuple[bool, int, float]:
         if row["kind"] == "clustering":
             return True, 0, row.get("nmi") or 0.0
-        best = row.get("high")
-        if best is None:
-            best, n_votes = row["agreement"] or 0.0, row["coverage"] * (total or 0.0)
-            if total is not None:
-                best = wilson_interval(best * n_votes, n_votes)[1] if n_votes else 1.0
+        best, n_votes = row[by] or 0.0, row["coverage"] * (total or 0.0)
+        if by == "accuracy":
+            n_votes = row["labels"] or 0
+        if n_votes or total is not None:
+            best = wilson_interval(best * n_votes, n_votes)[1] if n_votes else 1.0
         return False, doubts.get(row["model"], len(ORDER)), best
 
     rows = [list(row.values()) for row in sorted(table.rows(), key=trouble)]
-    return Table.of(tuple(table.columns), rows, table.note)
+    n_voters = sum(row["kind"] != "clustering" for row in table.rows())
+    order = f"The lowest {QUALITIES[by]} comes first, allowing for chance." if n_voters > 1 else ""
+    return Table.of(tuple(table.columns), rows, order)
 
 
 # ---- bias ----------------------------------------------------------------------------------------

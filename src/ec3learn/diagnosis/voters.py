@@ -20,7 +20,7 @@ from ..answer.mixtures import PanelRule, SubtypeRule
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes, group_ballot, hardened, only_rows, split_by
 from ..votes.labels import Label, plain
-from .labels import HARD, measuring, read_labels, taught_labels
+from .labels import HARD, measuring, read_labels, taught_labels, uncorrected
 from .metrics import HANDFUL, counted_votes, mutual_information, wilson_interval
 
 ABOUT_VOTES = ("coverage", "agreement", "estimated", "leans_to", "bias")
@@ -42,12 +42,13 @@ def voters(outcome: Solved, known: Any = None) -> Table:
     -------
     Table
         model; kind: "classifier", "annotator" (in a crowd, of whom each saw few objects), "judge"
-        (who scores) or "clustering"; coverage, the share of objects it voted on; and weight.
+        (who scores) or "clustering"; coverage, the share of objects it voted on; and weight, where
+        they are not all 1.
 
         Of voters: agreement, the share of these objects where its (most probable) class is that of
         the consensus, answers on a scale counting for the class that they fall into if it is
-        divided evenly among the classes; estimated, its accuracy as estimated without labels: the
-        mean probability that the consensus gives to what it said; leans_to and bias, the class that
+        divided evenly among the classes; estimated, its accuracy as the answer shows it: the mean
+        probability that the consensus gives to what it said; leans_to and bias, the class that
         it names too often, if any, and by what share of its votes. The last three rest on the
         confidence of the consensus, so they are given only for methods with a model of the voters:
         the default, Dawid-Skene and EBCC. Where labels are known: on how many of them it voted
@@ -61,10 +62,10 @@ def voters(outcome: Solved, known: Any = None) -> Table:
     >>> from ec3learn import EC3, Votes
     >>> votes = Votes.from_labels({"svm": [0, 1, 1], "knn": [0, None, 0]}, {"kmeans": [5, 6, 6]})
     >>> EC3().solve(votes).voters()
-    model   kind        coverage  agreement  weight  purity    nmi
-    svm     classifier     1.000      1.000   1.000
-    knn     classifier     0.667      0.500   1.000
-    kmeans  clustering     1.000              1.000   1.000  1.000
+    model   kind        coverage  agreement  purity    nmi
+    svm     classifier     1.000      1.000
+    knn     classifier     0.667      0.500
+    kmeans  clustering     1.000              1.000  1.000
     """
     outcome = solution_of(outcome)
     if outcome.stored_voters is not None and known is None:
@@ -81,10 +82,13 @@ def voters(outcome: Solved, known: Any = None) -> Table:
     columns: dict[str, Sequence[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
     columns["model"] = [model.name for model in votes.models]
     columns["kind"] = [outcome.called(model.kind) for model in votes.models]
-    columns["weight"] = [weight_of.get((model.name, model.kind), 0.0) for model in votes.models]
+    weights = [weight_of.get((model.name, model.kind), 0.0) for model in votes.models]
+    if any(abs(weight - 1) >= 5e-4 for weight in weights):  # a column of ones says nothing
+        columns["weight"] = weights
     columns["coverage"] = (cast.n_answered / max(float(votes.counts.sum()), 1e-300)).tolist()
     columns["agreement"] = cast.means(cast.classes == outcome.row_classes[cast.rows])
-    if isinstance(outcome.rule, PanelRule | SubtypeRule):  # they have a model of the voters
+    rule = None if outcome.rule is None else uncorrected(outcome.rule)
+    if isinstance(rule, PanelRule | SubtypeRule):  # they have a model of the voters
         columns["estimated"] = cast.means(cast.proba_of_class(outcome.row_proba))
         columns["leans_to"], columns["bias"] = _leans(cast, outcome)
     if drawn is not None and drawn.any:

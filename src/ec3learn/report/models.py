@@ -28,7 +28,8 @@ def model_facts(subject: Subject) -> Facts | None:
     if subject.votes is None and consensus.stored_voters is None:
         return None
     labels, source = _labels_for_voters(subject)
-    table = list(worst_first(consensus, labels).rows())
+    worst = worst_first(consensus, labels)
+    table = list(worst.rows())
     remarks = {
         row["model"]: f"always says {isolated(row['says'])}"
         if row["doubt"] == "always says the same"
@@ -50,8 +51,8 @@ def model_facts(subject: Subject) -> Facts | None:
         "n_folded": max(0, len(shown) - FOLDED_FROM) if len(shown) > FOLDED_FROM + 5 else 0,
         "noun": f"{consensus.voter_noun}s",
         "varies": {  # a column of ones says nothing
-            name: any(abs(row[name] - 1) >= 5e-4 for row in shown)
-            for name in ("coverage", "weight")
+            "coverage": any(abs(row["coverage"] - 1) >= 5e-4 for row in shown),
+            "weight": any(row["weight"] is not None for row in shown),
         },
         "accuracy_by": source,
         "estimated": any(row["estimated"] is not None for row in classifiers),
@@ -62,6 +63,7 @@ def model_facts(subject: Subject) -> Facts | None:
             for row in classifiers
             if row["remark"] not in (None, "worse than chance")
         ],
+        "order": worst.note,
         "rule": RULE + left_out,
         "clusterings": [row for row in table if row["kind"] == "clustering"],
     }

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 COLOURS = "cividis"
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--", "**", "||")
+TRUST_TITLES = {
+    "weight": "How much each {} is trusted",
+    "estimated": "How often each {} seems right",
+    "agreement": "Who agrees with the answer",
+}
 LABEL_INCHES = 0.14  # room that a label takes along its axis
 LETTER_INCHES = 0.065  # of the names at the ends of bars
 
@@ -104,9 +109,22 @@ def confidence_histogram(consensus: Solved, *, bins: int = 20, ax: Axes | None =
 
 
 def reliability_bars(
-    consensus: Solved, *, by: Literal["weight", "agreement"] = "weight", ax: Axes | None = None
+    consensus: Solved,
+    *,
+    by: Literal["weight", "estimated", "agreement"] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw the weight of each voter, or how often it agrees with the answer; the largest first.
+    """Draw how far each voter is trusted; the most trusted first.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        The answer.
+    by : "weight", "estimated" or "agreement"
+        The column of `voters`: by default weights where they differ, else the estimated accuracy
+        where the method has one, else how often each voter agrees with the answer.
+    ax : matplotlib axes
+        Where to draw; by default on a new figure.
 
     Returns
     -------
@@ -115,19 +133,19 @@ def reliability_bars(
         cross.
     """
     consensus = solution_of(consensus, "consensus")
-    require_choice("by", by, ("weight", "agreement"))
-    rows = [
-        row
-        for row in voters(consensus).rows()
-        if row["kind"] != "clustering" and row[by] is not None
-    ]
+    rows = [row for row in voters(consensus).rows() if row["kind"] != "clustering"]
+    given = [name for name in TRUST_TITLES if any(row[name] is not None for row in rows)]
+    given = given or ["agreement"]
+    by = given[0] if by is None else by
+    require_choice("by", by, given)
+    rows = [row for row in rows if row[by] is not None]
     rows.sort(key=lambda row: -row[by])
     worse = [i for i, row in enumerate(rows) if row["model"] in consensus.worse_than_chance]
     ax = _axes(ax, 6.4, min(9.0, 1.4 + 0.25 * len(rows)))
     bars = ax.barh(range(len(rows)), [row[by] for row in rows], color=_shade(0.25))
     noun = consensus.voter_noun
-    title = f"How much each {noun} is trusted" if by == "weight" else "Who agrees with the answer"
-    _labelled(ax, title, by, noun)
+    label = "estimated accuracy" if by == "estimated" else by
+    _labelled(ax, TRUST_TITLES[by].format(noun), label, noun)
     if worse:
         for i in worse:
             bars[i].set(hatch="//", facecolor="white", edgecolor="black")
