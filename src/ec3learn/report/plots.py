@@ -136,20 +136,20 @@ def reliability_bars(
     rows = [row for row in voters(consensus).rows() if row["kind"] != "clustering"]
     given = [name for name in TRUST_TITLES if any(row[name] is not None for row in rows)]
     given = given or ["agreement"]
-    by = given[0] if by is None else by
-    require_choice("by", by, given)
-    rows = [row for row in rows if row[by] is not None]
-    rows.sort(key=lambda row: -row[by])
+    column = given[0] if by is None else by
+    require_choice("by", column, given)
+    rows = [row for row in rows if row[column] is not None]
+    rows.sort(key=lambda row: -row[column])
     worse = [i for i, row in enumerate(rows) if row["model"] in consensus.worse_than_chance]
     ax = _axes(ax, 6.4, min(9.0, 1.4 + 0.25 * len(rows)))
-    bars = ax.barh(range(len(rows)), [row[by] for row in rows], color=_shade(0.25))
+    bars = ax.barh(range(len(rows)), [row[column] for row in rows], color=_shade(0.25))
     noun = consensus.voter_noun
-    label = "estimated accuracy" if by == "estimated" else by
-    _labelled(ax, TRUST_TITLES[by].format(noun), label, noun)
+    label = "estimated accuracy" if column == "estimated" else column
+    _labelled(ax, TRUST_TITLES[column].format(noun), label, noun)
     if worse:
         for i in worse:
             bars[i].set(hatch="//", facecolor="white", edgecolor="black")
-        ends = [rows[i][by] for i in worse]
+        ends = [rows[i][column] for i in worse]
         ax.plot(
             ends,
             worse,
