@@ -1297,3 +1297,44 @@ def test_without_names_an_index_holds_row_numbers_or_is_refused():
 def test_names_of_objects_that_repeat_or_differ_are_refused(make, message):
     with pytest.raises(InputError, match=re.escape(message)):
         make()
+
+
+# ---- columns that are no votes -------------------------------------------------------------------
+
+
+def long_columns(n_objects, n_voters, n_votes=6):
+    """The columns of a long table: each object has some votes of a crowd, on three classes."""
+    rng = np.random.default_rng(0)
+    objects = np.repeat(np.arange(n_objects), n_votes)
+    voters = np.concatenate([rng.permutation(n_voters)[:n_votes] for _ in range(n_objects)])
+    return objects, voters, rng.integers(3, size=len(objects))
+
+
+def test_ids_among_the_voters_are_refused_whatever_the_others_say():
+    objects, voters, labels = long_columns(300, 40)
+    message = (
+        "classifiers must hold labels of classes, got 260 of 300 from one voter only, such as 40"
+    )
+    with pytest.raises(InputError, match=message):
+        Votes.from_labels({"question": objects, "worker": voters, "answer": labels})
+    many = np.random.default_rng(0).integers(40, size=(300, 3))
+    assert Votes.from_labels(many).n_classes == 40
+
+
+def test_sentences_that_nobody_repeats_are_refused():
+    said = [f"I think that number {i} is rather nice" for i in range(3)]
+    message = "got 3 of 5 from one voter only, such as 'I think that number 0 is rather nice'"
+    with pytest.raises(InputError, match=message):
+        Votes.from_long([1, 1, 2, 2, 3], list("ababa"), [*said, "a", "b"])
+    assert Votes.from_labels({"a": said, "b": said}).n_classes == 3
+    assert Votes.from_labels({"a": said}, classes=said).n_classes == 3
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (0, 2, 1)])
+def test_columns_that_seem_exchanged_are_noted(order):
+    columns = long_columns(300, 60, 20)
+    right, wrong = (
+        [note.kind for note in MajorityVote().solve(Votes.from_long(*parts)).notes]
+        for parts in (columns, [columns[i] for i in order])
+    )
+    assert ("long table" in right, "long table" in wrong) == (False, True)

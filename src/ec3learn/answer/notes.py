@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .._text import arg, count, printable, some
-from ..votes import Votes
+from ..votes import Votes, n_alike
 
 NoteKind = Literal[
     "always says the same",  # voters
@@ -23,7 +23,7 @@ NoteKind = Literal[
     "few labels",  # classes with fewer labels than folds
     "free text",  # columns of text that base models would take for categories
     "grades",  # answers on a scale that were taken as votes for classes
-    "long table",  # one voter alone: perhaps the table has one row per vote
+    "long table",  # one voter alone, or columns exchanged: perhaps one row per vote
     "look alike",  # labels or voters that differ only in case, spaces or how a number is written
     "no answer",  # a label that may mean that a voter did not answer
     "no better than chance",  # voters that agree with the answer as often as random votes would
@@ -131,7 +131,7 @@ NO_ANSWERS = {
 
 
 def table_notes(votes: Votes) -> list[Note]:
-    """Notes on look-alikes, labels for no answer, a single voter, and what seems a long table."""
+    """Notes on look-alikes, labels for no answer, a single voter, and columns that seem wrong."""
     notes, labels = [], votes.classes.tolist()
     voters = [model.name for model in votes.models if model.is_voter]
     differ = "differ only in case, spaces or how a number is written, and count as different"
@@ -145,6 +145,12 @@ def table_notes(votes: Votes) -> list[Note]:
         if is_no_answer(label, labels):
             remedy = f"If it means that a voter did not answer, pass {arg('missing', label)}."
             notes.append(Note("no answer", f"The label {label!r} counts as a class. {remedy}"))
+    n_repeated, n_classes = votes.stores.n_repeated, len(labels)
+    repeated = n_repeated > n_alike(votes).sum() and n_classes > max(len(voters), LONG // 4)
+    if repeated or len(voters) > max(votes.n_objects, LONG):
+        sizes = f"{len(voters):,} voters, {count(votes.n_objects, 'object')} and {n_classes} labels"
+        text = f"Perhaps columns are exchanged, for there are {sizes}."
+        notes.append(Note("long table", text))
     if int(votes.models.is_voter.sum()) == 1:
         text = "There is only one voter, so nothing tells where it is wrong."
         columns = f"{arg('objects')} and {arg('voters')}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .votes import Votes
 
 FEW_OBJECTS = 50  # so few may all have different labels
+SENTENCE = re.compile(r"(?=.{31})\S+(\s+\S+){3,}\s*", re.DOTALL)
 FRACTION = re.compile(r"\s*[+-]?\d*\.\d*[1-9]\d*\s*")
 ROUNDING = 1e-9  # by which a position may miss the border of a class
 TIE = 1e-12  # shares that differ by less are equal but for rounding
@@ -119,15 +120,36 @@ def has_graders(votes: Votes) -> bool:
     return bool((is_grader & (votes.weights > 0)).any())
 
 
+def voters_per_class(votes: Votes) -> Array:
+    """How many classifiers name each class at least once."""
+    models, stores = votes.models, votes.stores
+    named = np.zeros(models.n_groups, dtype=bool)
+    for m, codes in stores.hard.items():
+        named[models.offsets[m] + np.setdiff1d(codes, models[m].n_groups)] = True
+    for m, shares in stores.soft.items():
+        named[models.offsets[m] : models.offsets[m + 1]] = shares.any(axis=0)
+    if stores.sparse is not None:
+        named[stores.sparse.indices] = True
+    classes = models.group_class[named]
+    return np.bincount(classes[classes >= 0], minlength=votes.n_classes)
+
+
 def require_labels(votes: Votes, argument: str) -> Votes:
     """The votes; fractions are refused, and texts and names: hardly any of them is said twice."""
     came, fractions = "", [x for x in votes.classes.tolist() if FRACTION.fullmatch(str(x))]
+    sentences = [SENTENCE.fullmatch(str(label)) is not None for label in votes.classes]
+    many = votes.n_classes > FEW_OBJECTS // 2 and votes.counts.sum() >= FEW_OBJECTS
     if fractions:
         came = f"the fractional number {fractions[0]!r}"
-    elif votes.n_classes > FEW_OBJECTS // 2 and votes.counts.sum() >= FEW_OBJECTS:
+    elif many:
         n_votes = float(votes_per_model(votes, votes.counts)[votes.models.is_classifier].sum())
         if votes.n_classes > n_votes / 2:
             came = f"{votes.n_classes:,} different ones in {n_votes:,.0f} votes"
+    if not came and (many or sum(sentences) > 2) and votes.models.is_classifier.sum() > 1:
+        lone = (voters_per_class(votes) < 2) & (many or np.array(sentences))
+        if lone.sum() > votes.n_classes / 2:
+            first = plain(votes.classes[np.argmax(lone)])
+            came = f"{lone.sum():,} of {votes.n_classes:,} from one voter only, such as {first!r}"
     if came:
         raise InputError(
             argument,
