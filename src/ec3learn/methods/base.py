@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import InputError, InputTypeError, is_number, require_kind, unknown_name
+from .._checks import InputError, InputTypeError, require_kind, unknown_name
 from .._text import arg, count, some
 from .._typing import Array
 from ..algebra.membership import membership
@@ -37,6 +37,7 @@ from ..votes import (
 )
 from ..votes.encoding import known_codes
 from ..votes.layout import frozen
+from .parameters import Check, plain_parameters
 
 MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 
@@ -44,10 +45,11 @@ MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 class Method(BaseEstimator):  # type: ignore[misc]
     """A way to combine votes: it is made with parameters, and `solve` answers for a table.
 
-    A new method defines `_check` and `_answer`, and its `title`.
+    A new method defines `_answer`, its `title`, and what is `allowed` for its parameters.
     """
 
     title: ClassVar[str]
+    allowed: ClassVar[Mapping[str, Check]] = {}  # and None, where it is the default
     admits_known: ClassVar[bool] = True
     admits_prior: ClassVar[bool] = False  # class probabilities beside the votes
     reads_grades: ClassVar[bool] = False  # as answers on a scale; else as votes for classes
@@ -183,6 +185,10 @@ class Method(BaseEstimator):  # type: ignore[misc]
 
     def _check(self) -> None:
         """Refuse parameters that are not allowed."""
+        for name, check in self.allowed.items():
+            value = getattr(self, name)
+            if value is not None or getattr(type(self), name) is not None:
+                check(name, value)
 
     @abstractmethod
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
@@ -338,17 +344,6 @@ def require_votes(votes: Votes, model_weights: Array) -> None:
         raise InputError("votes", must, came="none")
 
 
-def require_pull(name: str, value: Any) -> None:
-    """Refuse what is not a number > 0; infinity is allowed."""
-    if not is_number(value) or not value > 0:
-        raise InputError(
-            name,
-            "must be a number > 0",
-            got=value,
-            remedy="Use numpy.inf to keep known labels fixed.",
-        )
-
-
 def require_few_groups(n_groups: int) -> None:
     """Refuse a dense matrix over so many groups that it would fill the memory."""
     if n_groups > MOST_DIRECT_GROUPS:
@@ -358,20 +353,3 @@ def require_few_groups(n_groups: int) -> None:
             f"{MOST_DIRECT_GROUPS:,} of them, got {n_groups:,}",
             remedy=f"Take {arg('solver', 'cg')} or {arg('solver', 'auto')}.",
         )
-
-
-def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON can hold them."""
-    return {name: _plain(value) for name, value in parameters.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): float(number) for key, number in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and np.isinf(value):
-        return "inf"  # JSON has no infinity
-    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)

@@ -17,20 +17,20 @@ fires long before: beyond a few hundred objects it returns noise. `solver="loop"
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import linalg, sparse
 
-from .._checks import require_bool, require_choice, require_integer, require_number, require_seed
+from .._checks import require_bool, require_seed
 from .._typing import Array
 from ..algebra.membership import Membership, Table, membership, reached_groups
 from ..algebra.scaling import conjugate_gradients
 from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes, one_hot
 from ..votes import Votes
-from .base import Answer, Method, require_few_groups, require_pull
+from .base import Answer, Method, require_few_groups
+from .parameters import AT_LEAST_ONE, POSITIVE, one_of, require_pull
 
-SOLVERS = ("auto", "cg", "direct", "loop")
 MOST_DENSE = 3_000  # groups; a dense system of them takes a second
 
 
@@ -70,6 +70,15 @@ class BGCM(Method):
     """
 
     title = "BGCM"
+    allowed: ClassVar = {
+        "alpha": POSITIVE,
+        "beta": require_pull,
+        "normalize": require_bool,
+        "solver": one_of("auto", "cg", "direct", "loop"),
+        "tol": POSITIVE,
+        "max_iter": AT_LEAST_ONE,
+        "random_state": require_seed,
+    }
 
     alpha: float = 2.0
     beta: float = 8.0
@@ -78,16 +87,6 @@ class BGCM(Method):
     tol: float | None = None
     max_iter: int = 1000
     random_state: Any = None
-
-    def _check(self) -> None:
-        require_number("alpha", self.alpha, above=0)
-        require_pull("beta", self.beta)
-        require_bool("normalize", self.normalize)
-        require_choice("solver", self.solver, SOLVERS)
-        if self.tol is not None:
-            require_number("tol", self.tol, above=0)
-        require_integer("max_iter", self.max_iter, 1)
-        require_seed("random_state", self.random_state)
 
     def _known_pull(self) -> float:
         return self.beta

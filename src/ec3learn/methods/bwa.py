@@ -14,10 +14,10 @@ as some votes more. A soft vote counts by its shares, in the squares too.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from .._checks import require_integer, require_number
 from .._typing import Array
 from ..algebra.bayes import mean_moves
 from ..algebra.em import require_small
@@ -26,6 +26,7 @@ from ..answer.mixtures import PrecisionRule
 from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes, group_meaning
 from .base import Answer, Method
+from .parameters import AT_LEAST_ONE, POSITIVE
 from .voting import NO_VOTE
 
 
@@ -56,17 +57,17 @@ class BWA(Method):
     title = "BWA"
     admits_prior = True
     learns_voters = True
+    allowed: ClassVar = {
+        "prior_votes": POSITIVE,
+        "ballast": POSITIVE,
+        "tol": POSITIVE,
+        "max_iter": AT_LEAST_ONE,
+    }
 
     prior_votes: float = 15.0
     ballast: float = 1.0
     tol: float = 1e-4
     max_iter: int = 100
-
-    def _check(self) -> None:
-        require_number("prior_votes", self.prior_votes, above=0)
-        require_number("ballast", self.ballast, above=0)
-        require_number("tol", self.tol, above=0)
-        require_integer("max_iter", self.max_iter, 1)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         model = _Precisions(votes, float(self.prior_votes), float(self.ballast))

@@ -22,17 +22,19 @@ size.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from .._checks import InputError, require_integer, require_number
+from .._checks import InputError
 from .._typing import Array
 from ..algebra.membership import entries, membership, normalised, reached_groups
 from ..algebra.scaling import solve_free_rows
 from ..answer.rule import KnownLabels, log_of, mean_votes, one_hot
 from ..votes import Votes
 from .base import Answer, Method
+from .parameters import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE
 
 FLOOR = 1e-9  # added to each class, so that the logarithm of a class without votes exists
 MOST_GAPS = 4_096  # a dense table has one row and one column per distinct row of gaps
@@ -63,15 +65,11 @@ class C3ESL(Method):
     """
 
     title = "C3E-SL"
+    allowed: ClassVar = {"alpha": NOT_NEGATIVE, "tol": POSITIVE, "max_iter": AT_LEAST_ONE}
 
     alpha: float = 0.25
     tol: float = 1e-12
     max_iter: int = 1000
-
-    def _check(self) -> None:
-        require_number("alpha", self.alpha, least=0)
-        require_number("tol", self.tol, above=0)
-        require_integer("max_iter", self.max_iter, 1)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         similar = CoAssociation(votes)
@@ -141,17 +139,17 @@ class C3EKL(Method):
     """
 
     title = "C3E-KL"
+    allowed: ClassVar = {
+        "alpha": NOT_NEGATIVE,
+        "agreement": POSITIVE,
+        "tol": POSITIVE,
+        "max_iter": AT_LEAST_ONE,
+    }
 
     alpha: float = 0.25
     agreement: float = 0.1
     tol: float = 1e-6
     max_iter: int = 1000
-
-    def _check(self) -> None:
-        require_number("alpha", self.alpha, least=0)
-        require_number("agreement", self.agreement, above=0)
-        require_number("tol", self.tol, above=0)
-        require_integer("max_iter", self.max_iter, 1)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         similar = CoAssociation(votes)

@@ -22,15 +22,13 @@ from .regression import corrected
 MOST_ROUNDS, CLOSE = 200, 1e-9  # by how much a share may miss
 
 
-def require_class_prior(given: Any) -> None:
+def require_class_prior(name: str, given: Any) -> None:
     """Refuse what is not a dict of class -> share."""
     if not isinstance(given, Mapping) or not all(map(is_number, given.values())):
-        raise InputTypeError("class_prior", "must be a dict of class -> share", got=given)
+        raise InputTypeError(name, "must be a dict of class -> share", got=given)
     total = sum(given.values())
     if not all(0 < share < 1 for share in given.values()) or total > 1 + 1e-6:
-        raise InputError(
-            "class_prior", "must have shares above 0 that sum to 1 at most", got=dict(given)
-        )
+        raise InputError(name, "must have shares above 0 that sum to 1 at most", got=dict(given))
 
 
 def with_class_shares(

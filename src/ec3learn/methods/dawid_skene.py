@@ -10,12 +10,12 @@ class has a few subtypes of objects, and each voter a confusion matrix per subty
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import softmax
 
-from .._checks import require_bool, require_choice, require_integer, require_number
+from .._checks import require_bool
 from .._text import arg, percent
 from .._typing import Array
 from ..algebra.bayes import CoinModel, SubtypeModel
@@ -27,6 +27,7 @@ from ..answer.rule import KnownLabels, mean_votes
 from ..answer.solution import top_classes
 from ..votes import Votes
 from .base import Answer, Method
+from .parameters import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, one_of
 
 NO_VOTE = "no vote and got the shares of the classes"
 FAR = 0.25  # the share of objects from which an answer is far from another
@@ -79,6 +80,14 @@ class DawidSkene(Method):
     title = "Dawid-Skene"
     admits_prior = True
     learns_voters = True
+    allowed: ClassVar = {
+        "one_coin": require_bool,
+        "prior": one_of("learned", "diagonal", "uniform"),
+        "clusterings": one_of("ignore", "voters"),
+        "smoothing": POSITIVE,
+        "tol": POSITIVE,
+        "max_iter": AT_LEAST_ONE,
+    }
 
     one_coin: bool = False
     prior: Literal["learned", "diagonal", "uniform"] = "learned"
@@ -91,15 +100,6 @@ class DawidSkene(Method):
     def reads_grades(self) -> bool:  # type: ignore[override]
         """Whether it learns what each answer on a scale means; one number per voter cannot."""
         return not self.one_coin
-
-    def _check(self) -> None:
-        require_bool("one_coin", self.one_coin)
-        require_choice("prior", self.prior, ("learned", "diagonal", "uniform"))
-        require_choice("clusterings", self.clusterings, ("ignore", "voters"))
-        require_number("smoothing", self.smoothing, above=0)
-        if self.tol is not None:
-            require_number("tol", self.tol, above=0)
-        require_integer("max_iter", self.max_iter, 1)
 
     def _title(self, known: KnownLabels | None) -> str:
         return "Dawid-Skene, one coin" if self.one_coin else self.title
@@ -222,20 +222,19 @@ class EBCC(Method):
     admits_prior = True
     learns_voters = True
     reads_grades = True
+    allowed: ClassVar = {
+        "subtypes": AT_LEAST_ONE,
+        "prior": one_of("diagonal", "learned"),
+        "class_votes": NOT_NEGATIVE,
+        "tol": POSITIVE,
+        "max_iter": AT_LEAST_ONE,
+    }
 
     subtypes: int = 2
     prior: Literal["diagonal", "learned"] = "diagonal"
     class_votes: float = 1.0
     tol: float = 1e-4
     max_iter: int | None = None
-
-    def _check(self) -> None:
-        require_integer("subtypes", self.subtypes, 1)
-        require_choice("prior", self.prior, ("diagonal", "learned"))
-        require_number("class_votes", self.class_votes, least=0)
-        require_number("tol", self.tol, above=0)
-        if self.max_iter is not None:
-            require_integer("max_iter", self.max_iter, 1)
 
     def _title(self, known: KnownLabels | None) -> str:
         return "EBCC with learned priors" if self.prior == "learned" else self.title

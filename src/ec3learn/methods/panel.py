@@ -18,12 +18,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import InputTypeError, require_choice
+from .._checks import InputTypeError
 from .._text import listed, some
 from .._typing import Array
 from ..algebra.bayes import sample_of
@@ -49,6 +49,7 @@ from .base import Answer, Method, method_of
 from .class_prior import require_class_prior, with_class_shares
 from .dawid_skene import EBCC, DawidSkene
 from .ec3.ec3 import EC3
+from .parameters import one_of
 from .regression import taught
 from .voting import NO_VOTE, WeightedVote, weighted_answer
 
@@ -94,6 +95,10 @@ class Panel(Method):
     """
 
     title = "Panel"
+    allowed: ClassVar = {
+        "clusterings": one_of("join", "ignore"),
+        "class_prior": require_class_prior,
+    }
     admits_prior = True
     corrects = True
 
@@ -120,9 +125,7 @@ class Panel(Method):
         return [method_of(member, "members") for member in self.members]
 
     def _check(self) -> None:
-        require_choice("clusterings", self.clusterings, ("join", "ignore"))
-        if self.class_prior is not None:
-            require_class_prior(self.class_prior)
+        super()._check()
         if not self._is_default():
             for member in self._given():
                 member._check()

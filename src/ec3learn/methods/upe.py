@@ -16,19 +16,20 @@ distinct rows are enough.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from .._checks import require_integer, require_number, require_seed
+from .._checks import require_seed
 from .._typing import Array
 from ..algebra.membership import chunks, membership
 from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes
 from .base import Answer, Method
+from .parameters import AT_LEAST_ONE, POSITIVE
 
 
 @dataclass(eq=False, repr=False)
@@ -67,6 +68,15 @@ class UPE(Method):
 
     title = "UPE-style"
     admits_known = False
+    allowed: ClassVar = {
+        "n_components": AT_LEAST_ONE,
+        "gamma": POSITIVE,
+        "eta": POSITIVE,
+        "n_init": AT_LEAST_ONE,
+        "tol": POSITIVE,
+        "max_iter": AT_LEAST_ONE,
+        "random_state": require_seed,
+    }
 
     n_components: int | None = None
     gamma: float = 0.1
@@ -75,16 +85,6 @@ class UPE(Method):
     tol: float = 1e-5
     max_iter: int = 1000
     random_state: Any = None
-
-    def _check(self) -> None:
-        if self.n_components is not None:
-            require_integer("n_components", self.n_components, 1)
-        require_number("gamma", self.gamma, above=0)
-        require_number("eta", self.eta, above=0)
-        require_integer("n_init", self.n_init, 1)
-        require_number("tol", self.tol, above=0)
-        require_integer("max_iter", self.max_iter, 1)
-        require_seed("random_state", self.random_state)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         n_components = (

@@ -7,13 +7,14 @@ class with the larger mass over all objects wins, then the first of `classes`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from .._checks import require_integer
 from .._typing import Array
 from ..algebra.membership import membership
 from ..answer.rule import GroupRule, KnownLabels, mean_votes
 from ..votes import Votes, hardened
 from .base import Answer, Method, require_votes
+from .parameters import COUNT
 from .weights import ModelWeights, first_weights, learn_weights
 
 NO_VOTE = "no vote and got the mean vote of all"
@@ -85,12 +86,10 @@ class WeightedVote(Method):
 
     title = "Weighted vote"
     admits_prior = True
+    allowed: ClassVar = {"reweight_rounds": COUNT}
 
     weights: ModelWeights = "agreement"
     reweight_rounds: int = 10
-
-    def _check(self) -> None:
-        require_integer("reweight_rounds", self.reweight_rounds, 0)
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         start = first_weights(self.weights, votes, known)

@@ -9,19 +9,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..._checks import (
-    InputError,
-    require_bool,
-    require_choice,
-    require_integer,
-    require_number,
-    require_seed,
-)
+from ..._checks import InputError, require_bool, require_seed
 from ..._text import arg
 from ..._typing import Array
 from ...algebra.membership import Membership, membership, normalised
@@ -29,15 +22,8 @@ from ...answer.rule import KnownLabels, mean_votes
 from ...votes import Votes
 from ...votes.layout import frozen
 from ...votes.operations import by_object
-from ..base import (
-    Answer,
-    Method,
-    method_of,
-    require_few_groups,
-    require_pull,
-    require_votes,
-    trusting_votes,
-)
+from ..base import Answer, Method, method_of, require_few_groups, require_votes, trusting_votes
+from ..parameters import AT_LEAST_ONE, COUNT, NOT_NEGATIVE, POSITIVE, one_of, require_pull
 from ..weights import Learned, ModelWeights, first_weights, learn_weights
 from .objective import Minimum, Problem, Setting
 from .parts import Parts, parts_of
@@ -45,7 +31,6 @@ from .solvers import block_descent, conjugate_gradients, direct
 
 Solver = Literal["auto", "cg", "direct", "bcd"]
 
-SOLVERS = ("auto", "bcd", "cg", "direct")
 ROUNDS_WORTH = 600  # what the rounds of "cg" take per vote, in operations of a factorisation
 FAR_APART = 1e8  # beyond this ratio of weights, double precision has too few digits for the answer
 
@@ -110,6 +95,16 @@ class EC3(Method):
     """
 
     title = "EC3"
+    allowed: ClassVar = {
+        **dict.fromkeys(("alpha", "beta", "gamma", "delta"), NOT_NEGATIVE),
+        "balanced": require_bool,
+        "known_weight": require_pull,
+        "reweight_rounds": COUNT,
+        "solver": one_of("auto", "bcd", "cg", "direct"),
+        "tol": POSITIVE,
+        "max_iter": AT_LEAST_ONE,
+        "random_state": require_seed,
+    }
     admits_prior = True
 
     alpha: float = 0.25
@@ -269,8 +264,7 @@ class EC3(Method):
     # ---- checks ----------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        for name in ("alpha", "beta", "gamma", "delta"):
-            require_number(name, getattr(self, name), least=0)
+        super()._check()
         for other, what in (("delta", "the consensus"), ("alpha", "the objects")):
             if self.gamma == 0 and getattr(self, other) == 0:
                 came = f"0 and 0: nothing would tie {what} to the votes"
@@ -280,14 +274,6 @@ class EC3(Method):
             allowed = f"must be 0 or at least {1 / FAR_APART:g} of the largest of them"
             came = f"{min(weights):.6g} beside {max(weights):.6g}"
             raise InputError("alpha, beta, gamma and delta", allowed, came=came)
-        require_pull("known_weight", self.known_weight)
-        require_bool("balanced", self.balanced)
-        require_choice("solver", self.solver, SOLVERS)
-        if self.tol is not None:
-            require_number("tol", self.tol, above=0)
-        require_integer("max_iter", self.max_iter, 1)
-        require_integer("reweight_rounds", self.reweight_rounds, 0)
-        require_seed("random_state", self.random_state)
         if not isinstance(self.towards, str) or self.towards != "votes":
             method_of(self.towards, "towards", ("votes",))._check()
 

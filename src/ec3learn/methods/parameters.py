@@ -1,0 +1,50 @@
+"""What the parameters of a method may be, and how they are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._checks import InputError, is_number, require_choice, require_integer, require_number
+
+Check = Callable[[str, Any], None]
+POSITIVE: Check = partial(require_number, above=0)
+NOT_NEGATIVE: Check = partial(require_number, least=0)
+COUNT: Check = partial(require_integer, least=0)
+AT_LEAST_ONE: Check = partial(require_integer, least=1)
+
+
+def one_of(*names: str) -> Check:
+    """One of these names is allowed."""
+    return partial(require_choice, allowed=names)
+
+
+def require_pull(name: str, value: Any) -> None:
+    """Refuse what is not a number > 0; infinity is allowed."""
+    if not is_number(value) or not value > 0:
+        raise InputError(
+            name,
+            "must be a number > 0",
+            got=value,
+            remedy="Use numpy.inf to keep known labels fixed.",
+        )
+
+
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON can hold them."""
+    return {name: _plain(value) for name, value in parameters.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): float(number) for key, number in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and np.isinf(value):
+        return "inf"  # JSON has no infinity
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
