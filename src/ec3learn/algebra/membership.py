@@ -2,7 +2,7 @@
 
 A^c = A^m A^m', which says how many groups two objects share, is never formed: a product with it is
 two products with A^m. Tables of soft votes stay dense: they are shares x basis, where the basis
-says which group each column is.
+says what each column of the shares adds to each group.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Membership:
 
     `entries` has all votes but those in a table of soft votes: `soft` is that table, and its basis.
     `order` says which group of the votes each of its groups is. `columns` are the codes of models,
-    where `entries` has nothing else. `hard` has the same rows
-    with soft votes hardened, for rules that take them so; None where there is nothing to harden.
-    `prior` are class probabilities of the rows from elsewhere, where there are any.
+    where `entries` has nothing else. `hard` has the same rows with soft votes hardened, for rules
+    that take them so; None where there is nothing to harden. `prior` are class probabilities of the
+    rows from elsewhere, where there are any.
     """
 
     entries: sparse.csr_array
@@ -124,18 +124,16 @@ class Membership:
             ]
         if self.soft is not None:
             shares, basis = self.soft
-            mixed = np.zeros((len(weights), *basis.T.shape))
-            inner = np.zeros((len(weights), *2 * basis.shape[:1]))
+            mixed = np.zeros((self.n_groups, len(weights) * len(basis)))
+            inner = np.zeros((len(basis), len(weights) * len(basis)))
             for rows in chunks(self.n_rows, CHUNK // 8):
-                part, entries_by_group = shares[rows], self.entries[rows].T
-                for k, weight in enumerate(weights):
-                    weighted = part * weight[rows, None]
-                    mixed[k] += entries_by_group @ weighted
-                    inner[k] += part.T @ weighted
-            for gram, half, square in zip(
-                grams, mixed @ basis, basis.T @ inner @ basis, strict=True
-            ):
-                gram += half + half.T + square
+                weighted = np.hstack([shares[rows] * weight[rows, None] for weight in weights])
+                mixed += self.entries[rows].T @ weighted
+                inner += shares[rows].T @ weighted
+            for k, gram in enumerate(grams):
+                columns = slice(k * len(basis), (k + 1) * len(basis))
+                half = mixed[:, columns] @ basis
+                gram += half + half.T + basis.T @ inner[:, columns] @ basis
         return grams
 
 
@@ -151,7 +149,7 @@ def membership(votes: Votes) -> Membership:
     columns = (
         {} if stores.sparse is not None else {ends[m]: stores.hard[m] for m in sorted(stores.hard)}
     )
-    return Membership(matrix, order, None, votes.prior, _soft(votes), columns)
+    return Membership(matrix, order, None, votes.prior, soft_shares(votes), columns)
 
 
 def membership_of(
@@ -166,7 +164,7 @@ def membership_of(
 def entries(votes: Votes) -> sparse.csr_array:
     """A^m as one sparse matrix, with all groups of the votes."""
     order = np.arange(votes.models.n_groups)
-    return Membership(_entries_in_order(votes), order, soft=_soft(votes)).matrix
+    return Membership(_entries_in_order(votes), order, soft=soft_shares(votes)).matrix
 
 
 def _entries_in_order(votes: Votes) -> sparse.csr_array:
@@ -177,16 +175,6 @@ def _entries_in_order(votes: Votes) -> sparse.csr_array:
         return sparse.csr_array(shape) if stores.sparse is None else stores.sparse
     columns = entries_of_columns(stores.hard, votes.models.offsets, sizes)
     return columns if stores.sparse is None else sparse.csr_array(columns + stores.sparse)
-
-
-def _soft(votes: Votes) -> tuple[Array, Array] | None:
-    """The shares of soft votes side by side, and which group each column is, as a matrix."""
-    if not votes.stores.soft:
-        return None
-    shares, groups = soft_shares(votes)
-    basis = np.zeros((len(groups), votes.models.n_groups))
-    basis[np.arange(len(groups)), groups] = 1
-    return shares, basis
 
 
 def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:
@@ -251,7 +239,7 @@ def reached_groups(
     return reached
 
 
-# ---- sums ----------------------------------------------------------------------------------------
+# ---- pairs of groups ----------------------------------------------------------------------------------------
 
 
 def _count_pairs(columns: Columns, n_groups: int, weights: Sequence[Array]) -> list[Array]:

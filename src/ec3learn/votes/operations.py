@@ -57,11 +57,22 @@ def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
     return dict(sorted(answers.items()))
 
 
-def soft_shares(votes: Votes) -> tuple[Array, Array]:
-    """The shares of all soft models side by side, and the group of each column."""
-    tables = sorted(votes.stores.soft.items())
-    groups = np.flatnonzero(np.isin(votes.models.group_model, [m for m, _ in tables]))
-    return np.hstack([table for _, table in tables]), groups
+def soft_shares(votes: Votes) -> tuple[Array, Array] | None:
+    """The shares of soft models side by side, and what each column adds to each group.
+
+    The last share of a model that votes on every row is what its others leave of a column of ones.
+    """
+    if not votes.stores.soft:
+        return None
+    tables, basis = [np.ones((votes.n_rows, 1))], [np.zeros((1, votes.models.n_groups))]
+    for m, shares in sorted(votes.stores.soft.items()):
+        adds = np.eye(shares.shape[1], votes.models.n_groups, votes.models.offsets[m])
+        if shares.any(axis=1).all():
+            basis[0] += adds[-1]
+            shares, adds = shares[:, :-1], adds[:-1] - adds[-1]
+        tables.append(shares)
+        basis.append(adds)
+    return np.hstack(tables), np.vstack(basis)
 
 
 def votes_per_model(votes: Votes, per_row: Array | None = None) -> Array:
@@ -185,20 +196,18 @@ def shares_between(positions: Array, n_classes: int) -> Array:
     return np.nan_to_num(np.maximum(1 - apart, 0.0))
 
 
-def group_meaning(votes: Votes) -> sparse.csr_array:
+def group_ballot(votes: Votes) -> sparse.csr_array:
+    """What groups mean where votes are counted: an answer on a scale is one for its class."""
+    return group_meaning(votes, class_shares)
+
+
+def group_meaning(
+    votes: Votes, shares_of: Callable[[Array, int], Array] = shares_between
+) -> sparse.csr_array:
     """The vote that each group stands for, groups x classes; rows of zeros are no vote.
 
     An answer on a scale is shared between the two classes it lies between, in proportion.
     """
-    return _group_votes(votes, shares_between)
-
-
-def group_ballot(votes: Votes) -> sparse.csr_array:
-    """The same where votes are counted: an answer on a scale counts for the class it falls into."""
-    return _group_votes(votes, class_shares)
-
-
-def _group_votes(votes: Votes, shares_of: Callable[[Array, int], Array]) -> sparse.csr_array:
     classes = votes.models.group_class
     named = np.flatnonzero(classes >= 0)
     rows, columns, shares = [named], [classes[named]], [np.ones(len(named))]
