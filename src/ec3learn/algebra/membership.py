@@ -239,7 +239,7 @@ def reached_groups(
     return reached
 
 
-# ---- pairs of groups ----------------------------------------------------------------------------------------
+# ---- counts of pairs -----------------------------------------------------------------------------
 
 
 def _count_pairs(columns: Columns, n_groups: int, weights: Sequence[Array]) -> list[Array]:
