@@ -766,6 +766,49 @@ def test_the_objects_of_a_table_in_memory_are_called_what_a_column_or_the_index_
         combine(pd.concat([table, table]), classifiers=["a", "b"], id="no")
 
 
+@pytest.mark.parametrize("per_object", [False, True])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_criteria_are_combined_each_for_itself_and_come_back_in_one_table(kind, per_object):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {
+            "task": np.repeat(np.arange(20), 6),
+            "criterion": ["clear", "true"] * 60,
+            "worker": ["a", "a", "b", "b", "c", "c"] * 20,
+            "answer": rng.choice(["yes", "no"], 120).tolist(),
+        }
+    ).sample(fraction=1, shuffle=True, seed=0)
+    how = LONG | {"classifiers": "answer", "per_object": per_object}
+    native = {"pandas": frame.to_pandas, "polars": lambda: frame, "arrow": frame.to_arrow}[kind]()
+    table, found = combine(native, **how, by="criterion", return_consensus=True)
+    rows = (
+        pl.DataFrame(table)
+        if kind == "polars"
+        else pl.from_dataframe(nw.from_native(table).to_arrow())
+    )
+    assert rows.columns[-2:] == ["consensus", "confidence"] or per_object
+    assert per_object or rows[frame.columns].equals(frame)
+    for value in ("clear", "true"):
+        alone = combine(frame.filter(pl.col("criterion") == value), **how)
+        part = rows.filter(pl.col("criterion") == value)
+        assert part["consensus"].to_list() == alone["consensus"].to_list()
+        assert sorted(found[value].object_ids) == list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.lazy(), "by='criterion' is for a table in memory"),
+        (lambda table: table.drop("criterion"), "by must name a column of the table"),
+        (lambda table: table.with_columns(criterion=None), "by must not be missing"),
+    ],
+)
+def test_a_criterion_that_is_not_there_is_refused(change, message):
+    table = pl.DataFrame({"criterion": ["x", "y"], "a": ["x", "y"], "b": ["x", "y"]})
+    with pytest.raises(InputError, match=message):
+        combine(change(table), classifiers=["a", "b"], by="criterion")
+
+
 def test_a_table_alone_is_refused_with_its_columns():
     with pytest.raises(InputError, match=r"classifiers must name .*The columns are \['a', 'b'\]"):
         combine(pd.DataFrame({"a": ["x"], "b": ["y"]}))

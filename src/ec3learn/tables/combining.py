@@ -6,20 +6,27 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from .._checks import require_bool, require_kind
+import narwhals.stable.v2 as nw
+
+from .._checks import InputError, require_bool, require_kind
+from .._text import arg
 from ..consensus import Consensus
 from ..diagnosis.voter_checks import bias_notes
 from ..methods import Method, ReliabilityWarning, method_of
 from ..methods.base import with_class_prior
 from ..votes import Votes
 from ..votes.assembly import Repeats
-from ..votes.labels import Label
-from .columns import Naming, as_frame, is_dataset
+from ..votes.encoding import name_codes
+from ..votes.labels import Label, plain
+from ..votes.reading import single_column
+from .columns import Naming, as_frame, is_dataset, names_in, require_column
 from .content import content_of
-from .pipeline import MOST_ROWS, Output, Rule, combine_frame, extend_frame
+from .engines import OURS, Frame
+from .pipeline import MOST_ROWS, Answered, Output, Rule, combine_frame, extend_frame
 
 Table = TypeVar("Table")
 
+PLACE = f"{OURS}place"  # a column that numbers the rows of a table that is taken apart
 WEIGHTY = (
     "collapse",
     "long table",
@@ -49,6 +56,7 @@ def combine(
     rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
+    by: str | None = None,
     return_consensus: Literal[False] = False,
 ) -> Table: ...
 
@@ -75,6 +83,7 @@ def combine(
     rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
+    by: str | None = None,
     return_consensus: Literal[True],
 ) -> tuple[Table, Consensus]: ...
 
@@ -100,6 +109,7 @@ def combine(
     rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
+    by: str | None = None,
     return_consensus: bool = False,
 ) -> Any:
     """Combine the votes in the columns of a table, and append the answers to the table.
@@ -162,11 +172,15 @@ def combine(
         the most frequent ones are solved, and those with a known label always; among equally
         frequent ones a draw decides, the same in every run. The other rows are answered as by
         `Consensus.extend`. A note of the consensus says so.
+    by : column name
+        Combine the rows of each value of this column for themselves, such as those of each
+        criterion that judges answered; for a table in memory.
     return_consensus : bool
-        Return the `Consensus` as well: its `notes` say what to watch out for, and its `summary()`
-        all that the command prints. Without it the weightiest notes come as a `ReliabilityWarning`:
-        biased voters, a collapsed answer, labels that look alike, a table that seems to have one
-        row per vote. The objects of a lazy table's consensus are its distinct rows.
+        Return the `Consensus` as well, or with `by` a dict of value -> consensus: its `notes` say
+        what to watch out for, and its `summary()` all that the command prints. Without it the
+        weightiest notes come as a `ReliabilityWarning`: biased voters, a collapsed answer, labels
+        that look alike, columns that seem wrong. The objects of a lazy table's consensus are its
+        distinct rows.
 
     Returns
     -------
@@ -203,19 +217,51 @@ def combine(
         id,
         clean,
     )
-    output, columns = Output(prefix, proba, rule), naming.find(frame)
+    output = Output(prefix, proba, rule)
     require_bool("per_object", per_object)
     solver = method_of(method, "method")
     if class_prior is not None:
         solver = with_class_prior(solver, class_prior)
-    answered = combine_frame(frame, columns, solver, output, max_rows)
-    answers = _like(table, answered.per_object if per_object else answered.table)
+    parts = {None: frame} if by is None else _parts(frame, by, known)
+    answered = {
+        value: combine_frame(part, naming.find(part), solver, output, max_rows)
+        for value, part in parts.items()
+    }
+    answers = _like(table, _together(frame, by, answered, per_object))
+    found = {value: part.consensus for value, part in answered.items()}
     if return_consensus:
-        return answers, answered.consensus
-    weighty = (note for note in answered.consensus.solution.notes if note.kind in WEIGHTY)
-    for note in (*weighty, *bias_notes(answered.consensus.solution)):
-        warnings.warn(str(note), ReliabilityWarning, stacklevel=2)
+        return answers, found[None] if by is None else found
+    for consensus in found.values():
+        weighty = [note for note in consensus.solution.notes if note.kind in WEIGHTY]
+        for note in (*weighty, *bias_notes(consensus.solution)):
+            warnings.warn(str(note), ReliabilityWarning, stacklevel=2)
     return answers
+
+
+def _parts(frame: Frame, by: str, known: Any) -> dict[Any, Frame]:
+    """The rows of each value of a column, numbered, without this column."""
+    if isinstance(frame, nw.LazyFrame):
+        raise InputError("by", phrase=f"{arg('by', by)} is for a table in memory")
+    for argument, name in {"by": by, "known": known}.items():
+        if name is not None:
+            require_column(name, names_in(frame), argument)
+    codes, values = name_codes(single_column(frame.get_column(by).to_native(), "by"), "by")
+    rows = frame.with_row_index(PLACE).drop(by)
+    return {plain(value): rows.filter((codes == i).tolist()) for i, value in enumerate(values)}
+
+
+def _together(frame: Frame, by: str | None, parts: dict[Any, Answered], per_object: bool) -> Any:
+    """The answers for all parts of a table, in its order, or one row per object and part."""
+    tables = {value: part.per_object if per_object else part.table for value, part in parts.items()}
+    if by is None:
+        return tables[None]
+    named = [nw.from_native(table).with_columns(nw.lit(v).alias(by)) for v, table in tables.items()]
+    together = nw.maybe_reset_index(nw.concat(named, how="diagonal"))
+    if per_object:
+        return together.to_native()
+    added = [name for name in together.columns if name not in (PLACE, *frame.columns)]
+    together = together.sort(PLACE)
+    return frame.with_columns(*(together.get_column(name) for name in added)).to_native()
 
 
 def votes_from(
