@@ -215,10 +215,10 @@ def test_rounds_on_a_crowd_with_one_vote_per_object_cost_the_different_votes_not
     votes = Votes.from_long(
         np.arange(30_000), rng.integers(20, size=30_000), rng.integers(3, size=30_000)
     )
-    seen, step = set(), ConfusionModel.e_step_by_row
+    seen, step = set(), ConfusionModel.e_step
     monkeypatch.setattr(
         ConfusionModel,
-        "e_step_by_row",
+        "e_step",
         lambda model, *given: seen.add(model.groups.n_rows) or step(model, *given),
     )
     with warnings.catch_warnings():

@@ -76,7 +76,7 @@ class SubtypeModel(ConfusionModel):
         sample = sample_of(self.votes, labelled) if self.subtypes > 1 else None
         if sample is not None:
             learned = self._of_sample(*sample).fit(start[sample[1]], tol, max_iter)
-            return replace(learned, proba=self.e_step_by_row(learned.evidence, learned.prior)[0])
+            return replace(learned, proba=self.e_step(learned.evidence, learned.prior)[0])
         class_votes = (
             np.ones(n_classes)
             if has_graders(self.votes)

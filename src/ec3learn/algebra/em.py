@@ -117,7 +117,8 @@ class ConfusionModel:
         proba, converged = start, False
         while not converged and len(likelihoods) < max_iter:
             evidence, prior = self.m_step(proba)
-            proba, likelihood = self.e_step(evidence, prior)
+            proba, by_row = self.e_step(evidence, prior)
+            likelihood = self._log_prior(evidence) + float(self.votes.counts @ by_row)
             likelihoods.append(likelihood)
             converged = (
                 len(likelihoods) > 1 and likelihoods[-1] - likelihoods[-2] < tol * self.total
@@ -138,12 +139,7 @@ class ConfusionModel:
             evidence[self.coins] = self._one_coin(sums, totals)[self.coins]
         return evidence, prior
 
-    def e_step(self, evidence: Array, prior: Array) -> tuple[Array, float]:
-        """Q, and the log-likelihood of all votes with the prior of C."""
-        proba, by_row = self.e_step_by_row(evidence, prior)
-        return proba, self._log_prior(evidence) + float(self.votes.counts @ by_row)
-
-    def e_step_by_row(self, evidence: Array, prior: Array) -> tuple[Array, Array]:
+    def e_step(self, evidence: Array, prior: Array) -> tuple[Array, Array]:
         """Q, and the log-likelihood of the votes on each row."""
         n_rows, n_classes = self.groups.n_rows, self.n_classes
         proba, likelihood = np.empty((n_rows, n_classes)), np.empty(n_rows)

@@ -107,9 +107,7 @@ class TrustModel(SubtypeModel):
                 evidence, log_shares = self.variational_step(kept, self.counted @ kept)
                 self.own_evidence = np.zeros_like(proba)
                 self.own_evidence[given] = meant - log_shares
-                answer[own], by_row = (
-                    part[own] for part in self.e_step_by_row(evidence, log_shares)
-                )
+                answer[own], by_row = (part[own] for part in self.e_step(evidence, log_shares))
                 likelihood += float(votes.counts[own] @ by_row)
             moved = float(mean_moves(votes.counts, proba, answer).sum()) / 2
             proba = answer

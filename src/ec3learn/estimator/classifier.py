@@ -8,10 +8,8 @@ have not seen a labelled row vote on it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -48,12 +46,7 @@ FREE_TEXT = (
     "seems to hold free text, which the pool takes for categories. Leave it out, or pass "
     "classifiers that read text."
 )
-# The models of pools that are chosen by name whose parameters can be set. Those of clusterings
-# depend on the number of classes.
-SETTABLE: dict[str, Callable[[str], Pool]] = {
-    "classifiers": classifier_pool,
-    "clusterers": lambda name: [],
-}
+POOLS = ("classifiers", "clusterers")
 
 
 @dataclass(eq=False, repr=False)
@@ -152,7 +145,10 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         weights = None if sample_weight is None else check_weights(sample_weight, X)
         self.classes_, codes = read_labels(y, self.unlabelled, weights)
         seed = draw_seed(self.random_state)
-        self.method_ = self._method()
+        is_auto = isinstance(self.consensus, str) and self.consensus == "auto"
+        self.method_ = (
+            PooledVote() if is_auto else method_of(self.consensus, "consensus", ("auto",))
+        )
         n_classes = len(self.classes_)
         work = Training(X, codes, weights, self.cv, groups, n_classes, self.n_jobs, seed)
         pool = seeded(self._pairs("classifiers"), seed)
@@ -163,7 +159,9 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         notes = [*self._notes_on_pool(X, pool, weights), *work.notes()]
         with limit_threads(X):
             self.estimators_, shares = work.fit_classifiers(pool)
-            clusterings = self._pairs("clusterers", partial(clusterer_pool, n_classes=n_classes))
+            clusterings = self.clusterers
+            if isinstance(clusterings, str):
+                clusterings = clusterer_pool(clusterings, n_classes=n_classes)
             self.clusterers_, clusters = work.fit_clusterings(seeded(clusterings, seed))
             self._solve(shares, clusters, codes, weights, notes)
             few = max(20, len(work.labelled))  # fewer rows make hardly a difference
@@ -208,14 +206,15 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         """The parameters; if deep, also the base models and theirs, with names such as `lr__C`."""
         params: dict[str, Any] = super().get_params(deep=deep)
         with suppress(TypeError, ValueError):  # `fit` tells what is no list of pairs
-            for name, model in self._own_models() if deep else []:
+            models = [pair for pool in POOLS if deep for pair in self._pairs(pool)]
+            for name, model in models:
                 inner = model.get_params() if hasattr(model, "get_params") else {}
                 params |= {name: model, **{f"{name}__{key}": inner[key] for key in inner}}
         return params
 
     def set_params(self, **params: Any) -> EC3Classifier:
         """Set parameters, base models (`lr="drop"` leaves one out), or theirs (`lr__C=0.1`)."""
-        for pool in SETTABLE:
+        for pool in POOLS:
             setattr(self, pool, params.pop(pool, getattr(self, pool)))
             with suppress(TypeError, ValueError):
                 pairs = self._pairs(pool)
@@ -224,17 +223,12 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         super().set_params(**params)
         return self
 
-    def _own_models(self) -> Pool:
-        """The models whose parameters can be set."""
-        return [pair for pool in SETTABLE for pair in self._pairs(pool)]
-
-    def _pairs(self, pool: str, by_name: Callable[[str], Pool] | None = None) -> Pool:
+    def _pairs(self, pool: str) -> Pool:
+        """The models whose parameters can be set; clusterings of a pool follow from the labels."""
         models = getattr(self, pool)
-        return (by_name or SETTABLE[pool])(models) if isinstance(models, str) else models
-
-    def _method(self) -> Method:
-        auto = isinstance(self.consensus, str) and self.consensus == "auto"
-        return PooledVote() if auto else method_of(self.consensus, "consensus", ("auto",))
+        if not isinstance(models, str):
+            return models
+        return classifier_pool(models) if pool == "classifiers" else []
 
     # ---- notes and checks ------------------------------------------------------------------------
 
@@ -255,13 +249,16 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 
     def _check(self) -> None:
         must = "must be the name of a pool or a list of (name, estimator)"
-        for pool in SETTABLE:
+        for pool in POOLS:
             models = getattr(self, pool)
             pairs = [] if isinstance(models, str) else models
             for pair in pairs if isinstance(pairs, (list, tuple)) else [pairs]:
                 if not _is_pair(pair):
                     raise InputTypeError(pool, must, got=pair)
-        names = [*super().get_params(deep=False), *(name for name, _ in self._own_models())]
+        names = [
+            *super().get_params(deep=False),
+            *(name for pool in POOLS for name, _ in self._pairs(pool)),
+        ]
         wrong = [name for name in names if "__" in name or names.count(name) > 1]
         if wrong:
             must = "must have different names, without '__', that are no parameters"

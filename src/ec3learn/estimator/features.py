@@ -32,10 +32,9 @@ from .._checks import require_choice
 from .._typing import Array
 from ..votes.labels import is_missing
 from ..votes.reading import frame_of
-from .rows import check_table
+from .rows import FLOATS, check_table
 
 DENSE_COLUMNS = 100  # a sparse matrix with more columns is projected to so many
-FLOATS = (np.float64, np.float32)
 NUMBERS = (Number, np.bool_, type(None))
 
 

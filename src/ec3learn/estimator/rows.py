@@ -24,6 +24,8 @@ from ..answer.notes import Note
 from ..consensus import Consensus
 from ..votes.reading import frame_of, seen_by_narwhals, single_column
 
+FLOATS = (np.float64, np.float32)
+
 
 def take_rows(table: Any, rows: Array) -> Any:
     """Some rows, by their positions, of a table, which keeps its type, or of a column."""
@@ -94,17 +96,22 @@ def check_table(estimator: Any, X: Any, reset: bool) -> Any:
     return X
 
 
-class TableClassifier(ClassifierMixin):  # type: ignore[misc]
-    """A classifier of any table, given its `predict_proba`."""
+class ProbableClass(ClassifierMixin):  # type: ignore[misc]
+    """A classifier that predicts the most probable class, given its `predict_proba`."""
 
     classes_: Array
-    consensus_: Consensus
-    notes_: list[Note]
 
     def predict(self, X: Any) -> Array:
-        """The most probable class of each new row."""
+        """The most probable class of each row."""
         codes = self.predict_proba(X).argmax(axis=1)
         return self.classes_[codes]
+
+
+class TableClassifier(ProbableClass):
+    """A classifier of any table, with a consensus."""
+
+    consensus_: Consensus
+    notes_: list[Note]
 
     def report(
         self, path: Any, *, details: Mapping[str, Any] | None = None, **options: Any

@@ -21,7 +21,13 @@ import numpy as np
 from .._typing import Array
 from ..algebra.bayes import mean_moves
 from ..algebra.em import require_small
-from ..algebra.membership import membership, normalised, scatter_to_votes, squares_of_votes
+from ..algebra.membership import (
+    Membership,
+    membership,
+    normalised,
+    scatter_to_votes,
+    squares_of_votes,
+)
 from ..answer.mixtures import PrecisionRule
 from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes, group_meaning
@@ -70,66 +76,50 @@ class BWA(Method):
     max_iter: int = 100
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        model = _Precisions(votes, float(self.prior_votes), float(self.ballast))
-        means, _, _ = mean_votes(votes, model.groups, votes.weights, known)
-        model.set_rate(means)
-        labels = None if known is None else known.one_hot(votes.n_classes)
+        groups = membership(votes)
+        means, _, _ = mean_votes(votes, groups, votes.weights, known)
+        model = _Precisions(votes, groups, means, float(self.prior_votes), float(self.ballast))
         converged, n_iter = False, 0
         while not converged and n_iter < self.max_iter:
             n_iter += 1
-            rule = model.rule(means)
-            moved = model.means(rule)
-            if known is not None and labels is not None:
-                moved[known.labelled] = labels[known.labelled]
-            converged = float(mean_moves(votes.counts, means, moved).max()) < self.tol
-            means = moved
-        proba, unanswered = rule.answers(model.groups, known)
+            before, rule = means, model.rule(means)
+            means = model.means(rule)
+            if known is not None:
+                means[known.labelled] = known.one_hot(votes.n_classes)[known.labelled]
+            converged = float(mean_moves(votes.counts, before, means).max()) < self.tol
+        proba, unanswered = rule.answers(groups, known)
         return Answer(proba, unanswered, rule, n_iter=n_iter, converged=converged, lacking=NO_VOTE)
 
 
 class _Precisions:
     """The steps, all classes at once; `speaking` are the groups of voters that take part."""
 
-    def __init__(self, votes: Votes, prior_votes: float, ballast: float) -> None:
+    def __init__(
+        self, votes: Votes, groups: Membership, means: Array, prior_votes: float, ballast: float
+    ) -> None:
         require_small(votes)
-        self.votes, self.groups, self.prior_votes, self.ballast = (
-            votes,
-            membership(votes),
-            prior_votes,
-            ballast,
-        )
-        taking_part = votes.models.is_classifier & (votes.weights > 0)
-        self.speaking = np.flatnonzero(taking_part[votes.models.group_model])
-        self.said, self.voter = (
-            group_meaning(votes)[self.speaking].toarray(),
-            votes.models.group_model[self.speaking],
-        )
-        self.total = max(float(votes.counts.sum()), 1e-300)
-        sums = scatter_to_votes(votes, self.groups, votes.counts)
-        self.squares = squares_of_votes(votes, sums)
+        self.votes, self.groups = votes, groups
+        self.prior_votes, self.ballast = prior_votes, ballast
+        weight = (votes.models.is_classifier * votes.weights)[votes.models.group_model]
+        self.speaking = np.flatnonzero(weight > 0)
+        self.said = group_meaning(votes)[self.speaking].toarray()
+        self.voter = votes.models.group_model[self.speaking]
+        sums = scatter_to_votes(votes, groups, votes.counts)
+        self.squares = squares_of_votes(votes, sums)[self.speaking, None]
         self.n_votes = self._of_voter(sums[self.speaking, None])  # N_j
-        self.rate: Array = np.zeros(votes.n_classes)  # b
-
-    def set_rate(self, means: Array) -> None:
-        """Set b from the first means."""
-        weight = np.zeros(self.votes.models.n_groups)
-        weight[self.speaking] = self.votes.weights[self.voter]
-        cast = self.votes.counts * self.groups.gather(weight[self.groups.order])  # W_i
+        cast = votes.counts * groups.gather(weight[groups.order])  # W_i
         spread = cast @ (means * (1 - means)) / max(float(cast.sum()), 1e-300)
-        scale = self.prior_votes * 4 * (1 - 1 / self.votes.n_classes)
-        self.rate = np.maximum(
-            scale * spread, 1e-3 * self.prior_votes
-        )  # above 0 where all votes agree
+        rate = prior_votes * 4 * (1 - 1 / votes.n_classes) * spread
+        self.rate = np.maximum(rate, 1e-3 * prior_votes)  # b, above 0 where all votes agree
 
     def rule(self, means: Array) -> PrecisionRule:
         """The weighted means by the precisions of the voters, given the means so far."""
         near, far = self.said * self._scatter(means), self._scatter(means**2)
-        distance = self._of_voter(
-            far - 2 * near + self.squares[self.speaking, None] * self.said
-        )  # sum_i (z_i - y_ij)^2
+        # sum_i (z_i - y_ij)^2
+        distance = self._of_voter(far - 2 * near + self.squares * self.said)
         precision = (self.prior_votes + self.n_votes) / (self.rate + np.maximum(distance, 0.0))
         pull = self.votes.weights[self.voter][:, None] * precision[self.voter]
-        own = self.votes.counts @ means / self.total
+        own = self.votes.counts @ means / max(float(self.votes.counts.sum()), 1e-300)
         fallback = normalised(np.maximum(own, 1e-12))
         return PrecisionRule(
             self.speaking,
@@ -152,10 +142,9 @@ class _Precisions:
         table = np.zeros((self.votes.models.n_groups, rule.table.shape[1]))
         table[rule.groups] = rule.table
         means = np.empty((self.votes.n_rows, self.votes.n_classes))
+        prior = self.votes.prior
         for rows, sums in self.groups.gather_parts(table[self.groups.order]):
-            means[rows] = rule.means(
-                sums, None if self.votes.prior is None else self.votes.prior.take(rows)
-            )
+            means[rows] = rule.means(sums, None if prior is None else prior.take(rows))
         return means
 
     def _scatter(self, values: Array) -> Array:

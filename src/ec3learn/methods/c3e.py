@@ -196,10 +196,8 @@ class CoAssociation:
 
     def __init__(self, votes: Votes) -> None:
         self.votes = votes
-        group_model, clusterings = (
-            votes.models.group_model,
-            np.flatnonzero(~votes.models.is_voter & (votes.weights > 0)),
-        )
+        group_model = votes.models.group_model
+        clusterings = np.flatnonzero(~votes.models.is_voter & (votes.weights > 0))
         columns = np.flatnonzero(np.isin(group_model, clusterings))
         owner = np.searchsorted(clusterings, group_model[columns])
         matrix = entries(votes)[:, columns]
@@ -219,19 +217,12 @@ class CoAssociation:
         self.itself = _self_weight(votes)
         self.degree = np.maximum(self.product(np.ones((votes.n_rows, 1)))[:, 0], 0.0)
 
-    def spread(self, sums: Array) -> Array:
-        """The sums of each set of gaps and cluster, over how many clusterings cover both sets."""
-        if not sums.size:
-            return sums
-        by_gap = sums.reshape(len(self.per_cover), -1)
-        spread = (self.per_cover @ by_gap).reshape(
-            len(self.per_cover), len(self.weight), -1
-        ) * self.weight[:, None]
-        return spread.reshape(sums.shape)
-
     def whole_product(self, values: Array) -> Array:
         """S (counts values), the diagonal included, as if every object occurred once more."""
-        return self.clusters @ self.spread(self.clusters.T @ (self.counts[:, None] * values))
+        sums = self.clusters.T @ (self.counts[:, None] * values)
+        by_gap = sums.reshape(len(self.per_cover), len(self.weight), values.shape[1])
+        spread = np.einsum("gh,hcz->gcz", self.per_cover, by_gap) * self.weight[:, None]
+        return self.clusters @ spread.reshape(sums.shape)
 
     def product(self, values: Array) -> Array:
         """sum_(j != i) s_ij values_j; other objects of the same row count."""
@@ -252,13 +243,9 @@ class CoAssociation:
         if not unvoted.any():
             return pi, unvoted
         live = votes.weights[votes.models.group_model[groups.order]] > 0
-        cluster = votes.models.group_class[groups.order] < 0
+        live &= votes.models.group_class[groups.order] < 0
         voted = groups.scatter(votes.counts * ~unvoted) > 0
-        reached = (
-            reached_groups(groups, votes.counts, live & cluster, voted & live & cluster, ~unvoted)
-            & live
-            & cluster
-        )
+        reached = live & reached_groups(groups, votes.counts, live, voted & live, ~unvoted)
         return pi, unvoted & (groups.gather(reached.astype(np.float64)) <= 0)
 
 

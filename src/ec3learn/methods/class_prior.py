@@ -19,8 +19,6 @@ from ..votes.prior import LEAST, log_shares
 from .base import Answer
 from .regression import corrected
 
-MOST_ROUNDS, CLOSE = 200, 1e-9  # by how much a share may miss
-
 
 def require_class_prior(name: str, given: Any) -> None:
     """Refuse what is not a dict of class -> share."""
@@ -46,10 +44,10 @@ def with_class_shares(
         counts = np.where(known.labelled, 0.0, counts)
         rest = shares * votes.counts.sum() - votes.counts @ known.one_hot(votes.n_classes)
         shares = normalised(np.maximum(rest, LEAST))
-    for _ in range(MOST_ROUNDS):
+    for _ in range(200):  # a share may miss by 1e-9
         mean = normalised(counts @ softmax(logs + offsets, axis=1))
         offsets += np.log(shares / mean)
-        if np.abs(mean - shares).max() < CLOSE:
+        if np.abs(mean - shares).max() < 1e-9:
             break
     none, table = np.empty(0, dtype=np.int64), np.empty((0, votes.n_classes))
     rule = RegressionRule(answer.rule, shares, offsets, 1.0, none, table, none)

@@ -33,7 +33,6 @@ NO_VOTE = "no vote and got the shares of the classes"
 FAR = 0.25  # the share of objects from which an answer is far from another
 NEARLY_ALL = 0.9
 BUDGET = 2e8  # memberships x classes x subtypes x rounds of EBCC
-LEAST_ROUNDS, MOST_ROUNDS = 30, 200
 
 
 @dataclass(eq=False, repr=False)
@@ -252,12 +251,9 @@ class EBCC(Method):
         start, _, _ = mean_votes(votes, groups, votes.weights, known)
         rounds = self.max_iter
         if rounds is None:
-            size = (
-                max(float(groups.gather(np.ones(groups.n_groups)).sum()), 1.0)
-                * votes.n_classes
-                * self.subtypes
-            )
-            rounds = int(np.clip(BUDGET / size, LEAST_ROUNDS, MOST_ROUNDS))
+            n_memberships = max(float(groups.gather(np.ones(groups.n_groups)).sum()), 1.0)
+            size = n_memberships * votes.n_classes * self.subtypes
+            rounds = int(np.clip(BUDGET / size, 30, 200))
         fit = model.fit(start, self.tol, rounds)
         return Answer(
             fit.proba,

@@ -132,7 +132,10 @@ class Panel(Method):
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         sample = self._sample(votes)
-        answer = self._without_labels(votes if sample is None else sample)
+        learned_from = votes if sample is None else sample
+        answer = self._from_votes(learned_from)
+        if self.clusterings == "join" and has_clusterings(votes):
+            answer = _joined(answer, learned_from)
         if sample is not None and answer.rule is not None:
             groups = membership(votes)
             if answer.rule.takes_hard_votes:
@@ -153,11 +156,6 @@ class Panel(Method):
         sample = sample_of(votes)
         return None if sample is None else sample[0]
 
-    def _without_labels(self, votes: Votes) -> Answer:
-        answer = self._from_votes(votes)
-        joins = self.clusterings == "join" and has_clusterings(votes)
-        return _joined(answer, votes) if joins else answer
-
     def _from_votes(self, votes: Votes) -> Answer:
         """The answer without labels; without clusterings far fewer rows may differ."""
         fewer = without_clusterings(votes)
@@ -165,13 +163,13 @@ class Panel(Method):
         if self._is_default():
             answer = default_answer(voters)
         else:
-            members = {
-                f"{method.title} {m}": method.answer(voters, None)
-                for m, method in enumerate(self._given(), 1)
+            members = self._given()
+            names = listed([method.title for method in members])
+            answers = {
+                f"{each.title} {m}": each.answer(voters, None) for m, each in enumerate(members, 1)
             }
-            names = listed([method.title for method in self._given()])
             answer = _mean(
-                members, voters, (Note("choice", f"The answer is the mean of {names}."),)
+                answers, voters, (Note("choice", f"The answer is the mean of {names}."),)
             )
         if row is None:
             return answer
@@ -203,7 +201,8 @@ def default_answer(votes: Votes) -> Answer:
     per_object = float(cast.sum()) / max(float(votes.counts @ ~vote.unanswered), 1e-300)
     share, seen = LEARNED * max(1 - 2 / equal_voters(cast), 0.0), 0.0
     if share > 0:
-        seen = seen_correlation(votes)
+        # Fewer than four voters show nothing.
+        seen = UNSEEN * max(error_correlation(votes), 0.0) if shows_correlation(votes) else 1.0
         correlation = min(1 / max(per_object, 1.0) + seen, 1.0)
         answers["Dawid-Skene"] = _learned(votes, 1, correlation, soft)
         answers["EBCC"] = _learned(votes, 2, correlation, soft)
@@ -258,13 +257,6 @@ def equal_voters(cast: Array) -> float:
     """How many voters there would be if each had as many votes: few votes hardly count."""
     cast = cast / max(float(cast.max()), 1e-300)
     return max(float(cast.sum()) ** 2 / max(float(cast @ cast), 1e-300), 1.0)
-
-
-def seen_correlation(votes: Votes) -> float:
-    """How much errors correlate by what the votes show; fewer than four voters show nothing."""
-    if not shows_correlation(votes):
-        return 1.0
-    return UNSEEN * max(error_correlation(votes), 0.0)
 
 
 def _learned(votes: Votes, subtypes: int, correlation: float, soft: bool) -> Answer:

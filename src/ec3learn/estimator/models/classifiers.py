@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
 from ..._typing import Array
+from ..rows import ProbableClass
 
 
 @dataclass(eq=False, repr=False)
-class Sized(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Sized(ProbableClass, BaseEstimator):  # type: ignore[misc]
     """A classifier whose settings follow the numbers of rows in `fit`.
 
     `settings` is a function of the classifier and of the number of rows per class; it gives the
@@ -40,10 +41,6 @@ class Sized(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities, rows x classes."""
         return np.asarray(self.model_.predict_proba(X), dtype=float)
-
-    def predict(self, X: Any) -> Array:
-        """The most probable class of each row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 def neighbours(model: Any, counts: Array) -> dict[str, Any]:

@@ -19,8 +19,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._typing import Array
-
-FLOATS = [np.float64, np.float32]
+from ..rows import FLOATS
 
 
 @dataclass(eq=False, repr=False)

@@ -7,16 +7,17 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from ..._checks import require_library
 from ..._typing import Array
+from ..rows import ProbableClass
 
 
 @dataclass(eq=False, repr=False)
-class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ConvolutionalNetwork(ProbableClass, BaseEstimator):  # type: ignore[misc]
     """Two 1-D convolutions over the features in their order, and a dense layer.
 
     The features are an array of standardised numbers. The network is trained by Adam on the
@@ -56,10 +57,6 @@ class ConvolutionalNetwork(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         with torch.random.fork_rng(devices=[]), threadpool_limits(1):  # loaders draw numbers, too
             proba = self.net_.predict_proba(X.astype(np.float32)).astype(np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
-
-    def predict(self, X: Any) -> Array:
-        """The most probable class of each row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 def _layers(nn: Any, n_features: int, n_classes: int) -> Any:

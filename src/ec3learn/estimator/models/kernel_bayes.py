@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._checks import require_number
 from ..._typing import Array
-from ..rows import check_weights
+from ..rows import ProbableClass, check_weights
 
 LEAST = np.log(np.finfo(float).tiny)
 
@@ -36,7 +36,7 @@ Points = tuple[Array, Array]  # values of a feature, and their log probabilities
 
 
 @dataclass(eq=False, repr=False)
-class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelNaiveBayes(ProbableClass, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes with Gaussian kernel density estimates.
 
     A missing value (NaN) is left out: the other features of the row decide. Features need no
@@ -123,11 +123,6 @@ class KernelNaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for z, (at, logs) in enumerate(points):
                 joint[:, z] += np.nan_to_num(np.interp(column, at, logs))  # 0 where it is missing
         return softmax(joint, axis=1)
-
-    def predict(self, X: Any) -> Array:
-        """The most probable class of each row."""
-        codes = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[codes]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
