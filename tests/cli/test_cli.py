@@ -708,7 +708,7 @@ def test_the_help_alone_loads_nothing_heavy():
         ("combine votes.csv -c svm --memory=-1GB", "memory must be a size such as '800MB'"),
         (
             "compare votes.csv -c svm,tree --methods ''",
-            "methods must name at least one method, got ''.",
+            "methods must name at least one method, got none.",
         ),
         (
             "demo --votes nowhere/x.csv",

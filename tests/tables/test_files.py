@@ -570,13 +570,13 @@ def test_a_file_that_was_cut_is_refused_unless_all_its_rows_but_the_last_are_who
 def test_a_wrong_label_is_counted_by_rows_of_the_file(tmp_path):
     said = ["a"] * 40 + ["c", "d"] * 13
     path = put(tmp_path, "x.csv", {"n": [str(i) for i in range(66)], "vote": said})
-    words = "got 'c' at row 41 of the file, counted from 1, in column 'vote' and 25 more like it. Pass missing='c'"
+    words = "got 'c' at row 40 of the file, counted from 0, in column 'vote' and 25 more like it. Pass missing='c'"
     with opened(path) as table, pytest.raises(ValueError, match=re.escape(words)):
         answered_of(table, classes=["a", "b"])
     with (
         opened(path) as table,
         pytest.raises(
-            ValueError, match=re.escape("'c' at row 41 of the file, counted from 1, in column 'vo")
+            ValueError, match=re.escape("'c' at row 40 of the file, counted from 0, in column 'vo")
         ),
     ):
         answered_of(table, classes=["a", "b"], scale=["a", "b"])
@@ -588,7 +588,7 @@ def test_wrong_probabilities_are_counted_by_rows_of_the_file(tmp_path):
         "x.csv",
         {"p_a": ["0.9"] * 5 + ["0.8"] * 3 + ["0.1"], "p_b": ["0.1"] * 5 + ["0.4"] * 3 + ["0.9"]},
     )
-    words = "got a row that sums to 1.2 at row 6 of the file, counted from 1, in column 'm', and 2 more. Divide each row by its sum."
+    words = "got a row that sums to 1.2 at row 5 of the file, counted from 0, in column 'm', and 2 more. Divide each row by its sum."
     with opened(path) as table, pytest.raises(ValueError, match=re.escape(words)):
         answered_of(table, classifiers={"m": "p_*"})
 
@@ -665,7 +665,7 @@ def test_an_output_that_appears_meanwhile_is_not_replaced(tmp_path):
 def test_duckdb_never_fetches_an_extension(tmp_path):
     with opened(put(tmp_path, "x.csv", {"vote": ["a"]})) as table:
         for setting in ("autoinstall_known_extensions", "autoload_known_extensions"):
-            assert table.connection.sql(f"SELECT current_setting('{setting}')").fetchall() == [
+            assert table.work.connection.sql(f"SELECT current_setting('{setting}')").fetchall() == [
                 (False,)
             ]
 

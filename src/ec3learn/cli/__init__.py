@@ -67,13 +67,11 @@ def _run(words: list[str]) -> int:
 
 def _explain(error: Exception, words: list[str]) -> int:
     """Say in one line what is wrong; the answer is the exit code."""
-    sentence, code = _sentence(error, words), WRONG_INPUT
-    if not sentence:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        sentence = f"Internal error ({reason}). Rerun with --debug and report the traceback."
-        code = INTERNAL_ERROR
-    _say(sentence)
-    return code
+    sentence = _sentence(error, words)
+    reason = f"{type(error).__name__}: {error}".splitlines()[0]
+    ours = f"Internal error ({reason}). Rerun with --debug and report the traceback."
+    _say(sentence or ours)
+    return WRONG_INPUT if sentence else INTERNAL_ERROR
 
 
 def _sentence(error: Exception, words: list[str]) -> str:

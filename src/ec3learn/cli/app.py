@@ -160,7 +160,7 @@ def apply(consensus: str, votes: str, json: bool, **options: Any) -> None:
         answered = extend_file(table, saved, naming, **added)
         written = options["out_format"], options["overwrite"]
         answered.write(out, *written, per_object=options["per_object"])
-    answer = answered.answered.answer
+    answer = answered.answer
     if json and answer is not None:
         show(answer.summary(fast=True), json, sys.stderr if out == "-" else sys.stdout)
     for note in () if json or answer is None else answer.solution.notes:
@@ -275,11 +275,10 @@ def compare(
 
     with opened(votes, options) as table:
         content = content_of_file(table, naming_from(options), id=options["id"])
-        judged = {"truth": content.truth, "fast": fast}
         chosen = names(methods) if methods else None
-        if chosen == []:
-            raise InputError("methods", "must name at least one method", got=methods[0])
-        compared = compare_methods(content.votes, content.known, chosen, **judged)
+        compared = compare_methods(
+            content.votes, content.known, chosen, truth=content.truth, fast=fast
+        )
     show({"methods": compared, "note": compared.note} if json else compared, json)
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import warnings
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._checks import InputError
 from .._table import Table, first_rows
 from . import options as o
 from .parsing import Options, combined, naming_from, opened, prepare, show
-
-if TYPE_CHECKING:
-    pass
 
 
 @o.command

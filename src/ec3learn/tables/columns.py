@@ -33,8 +33,10 @@ def as_frame(table: Any) -> Frame:
     frame = seen_by_narwhals(dataset_as_arrow(table) if is_dataset(table) else table)
     lazy = isinstance(frame, nw.LazyFrame) and frame.implementation in JOINS
     if not isinstance(frame, nw.DataFrame) and not lazy:
-        must = "must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation, "
-        must += "a Dask or Spark DataFrame or a Dataset of Hugging Face"
+        must = (
+            "must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation, "
+            "a Dask or Spark DataFrame or a Dataset of Hugging Face"
+        )
         raise InputTypeError("table", must, came=type(table).__name__)
     return frame
 
@@ -91,14 +93,14 @@ class Naming:
 
     def find(self, frame: Frame) -> Columns:
         """Find the columns in a table."""
-        if _are_labels(self.known):
+        if hasattr(self.known, "__len__") and not isinstance(self.known, str):
             if self.objects is None and not isinstance(frame, nw.DataFrame):
                 remedy = "Only objects of a long table have names, and rows in memory numbers."
                 came = type(self.known).__name__
                 must = "must name a column of a lazy table"
                 raise InputError("known", must, came=came, remedy=remedy)
             return replace(replace(self, known=None).find(frame), known_labels=self.known)
-        self._require_roles(list(frame.collect_schema().names()))
+        self._require_roles(names_in(frame))
         require_choice("repeats", self.repeats, REPEATS)
         if self.objects is None and self.repeats != "mean":
             must = "is for a long table, with one row per vote"
@@ -139,11 +141,10 @@ class Naming:
         there |= {name for name, parts in soft.items() if {*parts.values()} <= {*names}}
         voters = wanted.get("classifiers")
         if voters is not None and (self.objects is not None or not {*voters} & there):
-            must = "must have columns named like the classifiers of the consensus, "
+            must = "must have columns named like the classifiers of the consensus"
             long = f"{arg('objects')}, {arg('voters')} and {arg('classifiers')}"
             remedy = f"A long table needs {long}; of another, rename the columns."
-            must += listed(voters)
-            raise InputError("table", must, came=listed(names), remedy=remedy)
+            raise InputError("table", f"{must}, {listed(voters)}", came=listed(names), remedy=remedy)
         lacking = [name for models in wanted.values() for name in models if name not in there]
         if lacking:
             n_lacking = count(len(lacking), "base model")
@@ -169,8 +170,10 @@ class Naming:
             "objects": [self.objects],
             "voters": [self.voters],
             "classifiers": [*votes],
+            "clusterings": [*clusters],
+            "known": [self.known],
+            "truth": [self.truth],
         }
-        roles |= {"clusterings": [*clusters], "known": [self.known], "truth": [self.truth]}
         for (one, columns), (other, others) in combinations(roles.items(), 2):
             for column in {*columns} & {*others} - {None}:
                 both = f"{arg(one)} and {arg(other)} must name different columns"
@@ -239,11 +242,6 @@ def columns_in(models: Mapping[str, Column]) -> list[str]:
         for column in models.values()
         for name in (column.values() if isinstance(column, dict) else [column])
     ]
-
-
-def _are_labels(known: Any) -> bool:
-    """Tell known labels by object from the name of a column."""
-    return isinstance(known, Mapping) or (hasattr(known, "__len__") and not isinstance(known, str))
 
 
 def require_column(name: Any, columns: Iterable[str], argument: str) -> None:

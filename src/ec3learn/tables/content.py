@@ -47,7 +47,8 @@ def content_of(frame: Frame, columns: Columns) -> Content:
     columns, typed, long = with_types(columns, rows, long)
     votes = votes_of(columns, typed, long)
     if isinstance(frame, nw.LazyFrame) and columns.objects is None:
-        order = _order_of(votes)
+        marks = row_marks(votes)  # in their order, sums have the same last digits on every engine
+        order = np.argsort(marks if votes.index is None else marks[votes.index], kind="stable")
         rows, typed, votes = rows[order], typed[order], votes[order]
     known = columns.known_labels
     if known is None:
@@ -151,12 +152,6 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
     except InputRowsError as error:
         raise (error if weight is None else error.among(weight, first)) from None
     return votes if first is None else replace(votes, object_ids=frozen(first.astype(np.int64)))
-
-
-def _order_of(votes: Votes) -> Array:
-    """An order of distinct rows in which sums have the same last digits on every engine."""
-    marks = row_marks(votes)
-    return np.argsort(marks if votes.index is None else marks[votes.index], kind="stable")
 
 
 def _values(rows: Frame, column: Column) -> Any:

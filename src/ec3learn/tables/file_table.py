@@ -14,7 +14,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import pyarrow as pa
-from duckdb import DuckDBPyConnection, DuckDBPyRelation
+from duckdb import DuckDBPyRelation
 
 from .._checks import InputError
 from .._text import listed
@@ -37,11 +37,6 @@ class FileTable:
     labels: dict[str, str] = field(default_factory=dict)  # from other files
 
     @property
-    def connection(self) -> DuckDBPyConnection:
-        """The connection on which the table is read."""
-        return self.work.connection
-
-    @property
     def is_text(self) -> bool:
         """Whether the labels have no type."""
         return self.format.name in ("csv", "tsv", "excel")
@@ -49,7 +44,7 @@ class FileTable:
     @cached_property
     def rows(self) -> DuckDBPyRelation:
         """The columns as they are, in the order of the file."""
-        return self.connection.read_parquet(str(self.parquet))
+        return self.work.connection.read_parquet(str(self.parquet))
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -68,7 +63,7 @@ class FileTable:
         }
         read |= {**self.labels, ROW: "file_row_number"}
         chosen = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in read.items())
-        return self.connection.sql(f"SELECT {chosen} FROM read_parquet({text(self.parquet)})")
+        return self.work.connection.sql(f"SELECT {chosen} FROM read_parquet({text(self.parquet)})")
 
     @property
     def frame(self) -> Frame:
@@ -82,7 +77,7 @@ class FileTable:
         )
         name = without_fraction(f"CAST({quoted(key)} AS VARCHAR)")
         held = self.relation.project(f"{name} AS name, {quoted(column)} AS held, {ROW} AS row")
-        both = self.connection.from_arrow(wanted).join(held, "name", how="left")
+        both = self.work.connection.from_arrow(wanted).join(held, "name", how="left")
         texts = both.aggregate("place, CAST(arg_min(held, row) AS VARCHAR) AS held", "place")
         return [held for _, held in texts.order("place").fetchall()]
 
@@ -139,7 +134,7 @@ def _stacked(tables: list[FileTable]) -> FileTable:
     first, paths = tables[0], ", ".join(text(table.parquet) for table in tables)
     parquet = first.work.folder / "stacked.parquet"
     rows = f"SELECT * FROM read_parquet([{paths}], union_by_name = true)"
-    first.connection.execute(f"COPY ({rows}) TO {text(parquet)} (FORMAT parquet)")
+    first.work.connection.execute(f"COPY ({rows}) TO {text(parquet)} (FORMAT parquet)")
     return replace(first, parquet=parquet)
 
 

@@ -40,23 +40,12 @@ __all__ = [
 UNWRITTEN = f"{OURS}answer_"  # a prefix for columns that are asked for but not written
 
 
-@dataclass(frozen=True)
-class AnsweredFile:
+@dataclass(frozen=True, kw_only=True)
+class AnsweredFile(Answered):
     """A file and its answers; objects are distinct rows, or the objects of a long table."""
 
     file: FileTable
-    answered: Answered
     id: str | None = None  # the column that names the rows, which have numbers otherwise
-
-    @property
-    def consensus(self) -> Consensus:
-        """The consensus on the distinct rows or objects."""
-        return self.answered.consensus
-
-    @property
-    def truth(self) -> Any:
-        """Labels to judge the consensus by, one per object."""
-        return self.answered.truth
 
     def named(self) -> tuple[Consensus, Any]:
         """The consensus with each distinct row named like the first of its rows, and the truth."""
@@ -83,19 +72,19 @@ class AnsweredFile:
 
     def _rows(self) -> DuckDBPyRelation:
         """All rows in the order of the file, which a join does not keep: answers are sorted."""
-        added = ", ".join(map(quoted, self.answered.output.types(self.consensus.classes)))
-        self.answered.table.project(f"{added}, {ROW}").create_view("answers", replace=True)
+        added = ", ".join(map(quoted, self.output.types(self.consensus.classes)))
+        self.table.project(f"{added}, {ROW}").create_view("answers", replace=True)
         self.file.rows.create_view("own_rows", replace=True)
         answers = f"SELECT {added} FROM answers ORDER BY {ROW}"
-        return self.file.connection.sql(f"SELECT * FROM own_rows POSITIONAL JOIN ({answers})")
+        return self.file.work.connection.sql(f"SELECT * FROM own_rows POSITIONAL JOIN ({answers})")
 
     def _objects(self) -> DuckDBPyRelation:
         """The objects of a long table and their answers."""
-        self.answered.columns.require_long()
-        name = quoted(str(self.answered.columns.objects))
-        new = map(quoted, self.answered.output.types(self.consensus.classes))
+        self.columns.require_long()
+        name = quoted(str(self.columns.objects))
+        new = map(quoted, self.output.types(self.consensus.classes))
         values = ", ".join([name, *(f"any_value({column}) AS {column}" for column in new)])
-        rows = self.answered.table.aggregate(f"{values}, min({ROW}) AS {ROW}", name)
+        rows = self.table.aggregate(f"{values}, min({ROW}) AS {ROW}", name)
         return rows.order(ROW).project(f"* EXCLUDE {ROW}")
 
     def by_row(self) -> tuple[Consensus, Any]:
@@ -103,12 +92,12 @@ class AnsweredFile:
 
         The objects of a long table stay what they are.
         """
-        if self.answered.columns.objects is not None:
+        if self.columns.objects is not None:
             return self.consensus, self.truth
-        if self.consensus.solution.n_objects < len(self.answered.rows):
+        if self.consensus.solution.n_objects < len(self.rows):
             phrase = f"This needs all distinct rows, and there are more than {arg('max_rows')}"
             raise InputError("max_rows", phrase=phrase, remedy="Raise it.")
-        number = self.answered.row_numbers(ROW)
+        number = self.row_numbers(ROW)
         names = None
         if self.id is not None:
             names = _names_of_rows(self.file, np.arange(len(number)), self.id)
@@ -130,12 +119,12 @@ class AnsweredFile:
     ) -> list[str | None]:
         """What a column holds for some objects, as text."""
         require_column(column, self.file.columns, argument)
-        key = self.answered.columns.objects or self.id or ROW
+        key = self.columns.objects or self.id or ROW
         return self.file.texts(column, key, objects)
 
     def object_called(self, name: str) -> Any:
         """How the consensus of `by_row` names the object that is called so in the file."""
-        names = self.answered.columns.objects or self.id
+        names = self.columns.objects or self.id
         return name if names is not None and self.file.columns[names] == "VARCHAR" else whole(name)
 
 
@@ -159,7 +148,7 @@ def combine_file(
     table.work.bar.update("Combining")
     output = Output(prefix, proba, rule)
     answered = combine_frame(table.frame, columns, method_of(method, "method"), output, max_rows)
-    return AnsweredFile(table, answered, id)
+    return AnsweredFile(**vars(answered), file=table, id=id)
 
 
 def content_of_file(table: FileTable, naming: Naming, *, id: str | None = None) -> Content:
@@ -189,8 +178,8 @@ def extend_file(
     """
     columns = replace(naming, is_text=table.is_text).find_for(table.frame, consensus)
     table.work.bar.update("Applying")
-    output = Output(prefix, proba)
-    return AnsweredFile(table, extend_frame(table.frame, columns, consensus, output))
+    answered = extend_frame(table.frame, columns, consensus, Output(prefix, proba))
+    return AnsweredFile(**vars(answered), file=table)
 
 
 def _found(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable, Columns]:

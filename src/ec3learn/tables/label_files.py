@@ -36,8 +36,8 @@ def with_label_files(
     for number, name in enumerate(files):
         _load(table, f"{lookup}_{number}", argument, name, key)
     every = " UNION ALL ".join(f"FROM {lookup}_{number}" for number in range(len(files)))
-    table.connection.execute(LOOKUP.format(f"{lookup}_all", every))
-    labels = table.connection.table(f"{lookup}_all")
+    table.work.connection.execute(LOOKUP.format(f"{lookup}_all", every))
+    labels = table.work.connection.table(f"{lookup}_all")
     for named, label, other, _ in labels.filter("label <> other").limit(1).fetchall():
         came = f"{label!r} and {other!r} for {named!r} in {where}"
         raise InputError(argument, "must give an object one label", came=came)

@@ -59,11 +59,13 @@ def workspace(
     if output is not None and output != STANDARD and is_plain(output):
         near = os.path.dirname(os.path.realpath(place_for(output, argument="out")))
     with temporary_folder(near) as folder:
-        settings: dict[str, Any] = {"memory_limit": memory}
-        settings["temp_directory"] = str(folder / "spilled")
-        # Nothing is fetched from the network: what we use is in the wheel.
-        settings["autoinstall_known_extensions"] = "false"
-        settings["autoload_known_extensions"] = "false"
+        settings: dict[str, Any] = {
+            "memory_limit": memory,
+            "temp_directory": str(folder / "spilled"),
+            # Nothing is fetched from the network: what we use is in the wheel.
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+        }
         connection = duckdb.connect(config=settings)
         try:
             connection.execute("SET enable_progress_bar = false")
@@ -185,10 +187,6 @@ def _as_sentence(error: Exception, source: Source) -> InputError:
 # ---- one format each -----------------------------------------------------------------------------
 
 
-def _parquet(source: Source) -> Path:
-    return source.path
-
-
 def _arrow(source: Source) -> Path:
     """Copy an Arrow file, or an Arrow stream."""
     with pa.memory_map(str(source.path)) as file:
@@ -243,7 +241,7 @@ def _json_lines(source: Source) -> Path:
     fits = iter(objects.aggregate(", ".join(tests)).fetchall()[0])
     columns = []
     for name in names:
-        fitting = [kind for kind, fit in [(kind, next(fits)) for kind in JSON_TYPES] if fit]
+        fitting = [kind for kind in JSON_TYPES if next(fits)]
         kind = fitting[0] if fitting else "JSON"
         value = f"{name} ->> '$'" if kind == "VARCHAR" else f"CAST({name} AS {kind})"
         columns.append(f"{value} AS {name}")
@@ -297,7 +295,7 @@ READERS: dict[str, Callable[[Source], Path]] = {
     "csv": _csv,
     "tsv": _csv,
     "jsonl": _json_lines,
-    "parquet": _parquet,
+    "parquet": lambda source: source.path,
     "arrow": _arrow,
     "excel": _excel,
     "label-studio": _export,

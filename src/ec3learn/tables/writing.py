@@ -64,7 +64,7 @@ def write_table(table: Table, beside: FileTable, path: str, overwrite: bool = Fa
         name: column if len(column) else pa.array([], pa.string())
         for name, column in table.columns.items()
     }
-    rows = beside.connection.from_arrow(pa.table(columns))
+    rows = beside.work.connection.from_arrow(pa.table(columns))
     write_rows(rows, beside.work, path, beside.format.for_output(path, None), overwrite)
 
 
