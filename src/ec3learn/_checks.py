@@ -98,7 +98,7 @@ class InputRowsError(InputError):
         row, place = self.rows[0], "a distinct row"
         if first is not None:
             row = min(self.rows, key=lambda row: first[row])
-            place = f"row {first[row] + 1:,} of the file, counted from 1,"
+            place = f"row {first[row]:,} of the file, counted from 0,"
         came, remedy = self.tell(row, place, sum(int(counts[row]) for row in self.rows))
         return InputError(self.argument, self.must, came=came, remedy=remedy)
 

@@ -20,7 +20,7 @@ from .._table import Table
 from .._text import printable
 from . import options as o
 from . import trust
-from .parsing import combined, method_from, names, naming_from, opened, prepare, show
+from .parsing import combined, method_from, names, naming_from, opened, prepare, show, tell_written
 
 INDENT = " " * 4
 
@@ -123,6 +123,7 @@ def combine(
             n_contested=n_contested,
             texts=dict(zip(review["object"], review[text], strict=True)) if text else None,
         )
+    tell_written(options)
     file = sys.stderr if out == "-" else sys.stdout
     if json:
         if summary.warning is not None:
@@ -160,6 +161,7 @@ def apply(consensus: str, votes: str, json: bool, **options: Any) -> None:
         answered = extend_file(table, saved, naming, **added)
         written = options["out_format"], options["overwrite"]
         answered.write(out, *written, per_object=options["per_object"])
+    tell_written(options)
     answer = answered.answer
     if json and answer is not None:
         show(answer.summary(fast=True), json, sys.stderr if out == "-" else sys.stdout)
@@ -232,7 +234,8 @@ def voters(votes: str, json: bool, **options: Any) -> None:
             consensus = answered.consensus
             if options["out"]:
                 table = worst_first(consensus)
-                return write_table(table, answered.file, options["out"], options["overwrite"])
+                write_table(table, answered.file, options["out"], options["overwrite"])
+                return tell_written(options)
     show(worst_first(consensus), json)
     if not json:
         for note in consensus.notes:

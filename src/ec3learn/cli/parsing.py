@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -221,6 +222,12 @@ def prepare(votes: str, outputs: Mapping[str, str | None], options: Options) -> 
 
 
 # ---- what is printed -----------------------------------------------------------------------------
+
+
+def tell_written(options: Options) -> None:
+    """Say that the output is there."""
+    if options["out"] not in (None, "-") and not options.get("quiet"):
+        print(printable(f"Written: {options['out']}"), file=sys.stderr)
 
 
 def show(result: Any, json: bool = False, file: TextIO | None = None) -> None:

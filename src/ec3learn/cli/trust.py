@@ -9,7 +9,7 @@ from typing import Any
 from .._checks import InputError
 from .._table import Table, first_rows
 from . import options as o
-from .parsing import Options, combined, naming_from, opened, prepare, show
+from .parsing import Options, combined, naming_from, opened, prepare, show, tell_written
 
 
 @o.command
@@ -131,6 +131,7 @@ def ask(
             asked = Table({**asked.columns, **texts}, asked.note)
         if out is not None:
             write_table(_to_label(asked, options), answered.file, out, options["overwrite"])
+            tell_written(options)
     if json or out is None:
         show(asked, json)
 

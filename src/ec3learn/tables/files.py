@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from duckdb import DuckDBPyRelation
 
 from .._checks import InputError
-from .._text import arg, listed
+from .._text import arg, count, listed
 from ..consensus import Consensus, changed
 from ..methods import Method, method_of
 from ..votes import spread_over
@@ -189,6 +190,11 @@ def _found(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable,
         if naming.objects is not None:
             must = f"must be left out for a long table, which names objects by {arg('objects')}"
             raise InputError("id", phrase=f"{arg('id')} {must}")
+        again = f"count({quoted(id)}) - count(DISTINCT {quoted(id)})"
+        n_again = table.rows.aggregate(again).fetchall()[0][0]
+        if n_again:
+            text = f"{count(n_again, 'row')} in column {id!r} are called like an earlier row."
+            warnings.warn(text, stacklevel=2)
     files = {argument: _label_files(naming, argument, table) for argument in ("known", "truth")}
     without: dict[str, Any] = {argument: None for argument, paths in files.items() if paths}
     columns = replace(naming, **without, is_text=table.is_text).find(table.frame)
