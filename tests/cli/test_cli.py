@@ -258,7 +258,7 @@ def test_classes_are_of_the_type_of_the_column_that_holds_them(folder, run):
         "--out",
         "out.parquet",
     ]
-    assert run(*words)[::2] == (DONE, "")
+    assert run(*words)[::2] == (DONE, "Written: out.parquet\n")
     assert pl.read_parquet("out.parquet")["consensus"].to_list() == ["1", "2", "2"]
 
 
@@ -435,7 +435,7 @@ def test_a_model_remembers_the_columns_of_soft_votes(folder, run):
     Path("soft.csv").write_text(rows)
     words = ["-c", "knn", "--soft", "svm=spam:p,ham:q"]
     run("combine", "soft.csv", *words, "-m", "ec3", "--save", "soft.ec3", "--out", "old.csv")
-    assert run("apply", "soft.ec3", "soft.csv", "--out", "new.csv") == (DONE, "", "")
+    assert run("apply", "soft.ec3", "soft.csv", "--out", "new.csv")[::2] == (DONE, "Written: new.csv\n")
     confidence = [[*map(float, column(name, "confidence"))] for name in ("new.csv", "old.csv")]
     assert confidence[0] == pytest.approx(confidence[1])
 
@@ -1558,6 +1558,22 @@ def test_pairs_that_share_few_objects_come_last(folder, run):
     assert "common objects last" not in run("agreement", "few.csv", "-c", "a,b,c")[1]
 
 
+def test_names_that_rows_share_are_counted(folder, run):
+    Path("same.csv").write_text("id,a,b\n7,x,x\n7,x,y\n8,y,y\n7,y,x\n")
+    told = run("ask", "same.csv", "-c", "a,b", "--id", "id")[2]
+    assert "warning: 2 rows in column 'id' are called like an earlier row." in told
+
+
+def test_a_missing_file_is_missing_whatever_its_name(folder, run):
+    code, _, told = run("voters", "votes.odd", "-c", "svm")
+    assert (code, told) == (WRONG_INPUT, "ec3learn: votes.odd: No such file or directory.\n")
+
+
+def test_columns_of_ours_are_not_offered(folder, run):
+    told = run("voters", "votes.csv", "-c", "svm,tree", "--known", "nowhere")[2]
+    assert "must name a column of the table" in told and "__ec3learn" not in told
+
+
 def test_objects_to_ask_about_are_rows_of_the_file(folder, run):
     code, printed, _ = run("ask", "votes.csv", *VOTERS[:2], "--id", "id", "-n", 7, "--json")
     assert code == DONE
@@ -1586,9 +1602,9 @@ def test_asking_a_long_table_names_its_objects(crowd, run):
     assert "q3" in printed
 
 
-def test_what_is_written_is_not_printed(folder, run):
-    code, printed, _ = run("ask", "votes.csv", *VOTERS, "-n", 3, "--out", "review.csv")
-    assert (code, printed) == (DONE, "")
+def test_what_is_written_is_named_and_not_printed(folder, run):
+    told = run("ask", "votes.csv", *VOTERS, "-n", 3, "--out", "review.csv")
+    assert told == (DONE, "", "Written: review.csv\n")
     assert len(records("review.csv")) == 4
     assert run("ask", "votes.csv", *VOTERS, "--out", "review.csv")[0] == WRONG_INPUT
 

@@ -98,8 +98,8 @@ def _option_of(argument: str, words: list[str]) -> str | None:
     from .app import app
 
     command = next((app.commands[word] for word in words if word in app.commands), app)
-    options = {param.name: max(param.opts, key=len) for param in command.params}
-    return option if (option := options.get(argument, "")).startswith("--") else None
+    options = (param for param in command.params if param.param_type_name == "option")
+    return {param.name: max(param.opts, key=len) for param in options}.get(argument)
 
 
 def _say(sentence: str) -> None:

@@ -22,8 +22,6 @@ from . import options as o
 from . import trust
 from .parsing import combined, method_from, names, naming_from, opened, prepare, show, tell_written
 
-INDENT = " " * 4
-
 
 @o.command
 @o.votes
@@ -99,12 +97,11 @@ def combine(
 
         require_jinja2()  # before anything is written
     added = {name: options[name] for name in ("proba", "rule", "prefix")}
-    written = options["out_format"], overwrite
     with combined(votes, options, **added) as answered:
         named, truth = answered.named()
         summary = answered.consensus.summary(method_from(options), truth=answered.truth, fast=fast)
         if out is not None:
-            answered.write(out, *written, per_object=options["per_object"])
+            answered.write(out, options["out_format"], overwrite, per_object=options["per_object"])
         shown = json or contested is not None or (text is not None and report is not None)
         review = named.contested(n_contested) if shown else Table({})
         if text is not None and len(review):
@@ -156,11 +153,13 @@ def apply(consensus: str, votes: str, json: bool, **options: Any) -> None:
     out = options["out"] or "-"
     prepare(votes, {"out": out}, options)
     saved, naming = Consensus.load(consensus), naming_from(options)
-    added = {name: options[name] for name in ("proba", "prefix")}
     with opened(votes, options, out) as table:
-        answered = extend_file(table, saved, naming, **added)
-        written = options["out_format"], options["overwrite"]
-        answered.write(out, *written, per_object=options["per_object"])
+        answered = extend_file(
+            table, saved, naming, proba=options["proba"], prefix=options["prefix"]
+        )
+        answered.write(
+            out, options["out_format"], options["overwrite"], per_object=options["per_object"]
+        )
     tell_written(options)
     answer = answered.answer
     if json and answer is not None:
@@ -303,7 +302,7 @@ def methods(json: bool) -> None:
         values = {name: dumps(value).strip('"') for name, value in row["set"].items()}
         pairs = " ".join(f"{name}={value}" for name, value in values.items())
         if pairs:
-            print(indent(fill(pairs, 96, break_on_hyphens=False), INDENT))
+            print(indent(fill(pairs, 96, break_on_hyphens=False), " " * 4))
 
 
 @o.command

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..tables.files import AnsweredFile, FileTable
 
 Options = Mapping[str, Any]  # the options of a command by name
-READING = ("format", "delimiter", "encoding", "sheet", "memory")
 
 
 def names(words: Sequence[str]) -> list[str]:
@@ -185,7 +184,8 @@ def opened(
     """The table of votes in a file; temporary files are beside the output."""
     from ..tables.files import open_file
 
-    how = {name: options[name] for name in READING}
+    reading = ("format", "delimiter", "encoding", "sheet", "memory")
+    how = {name: options[name] for name in reading}
     return open_file(votes, **how, beside=out, bar=not options.get("quiet"))
 
 

@@ -18,7 +18,7 @@ from .._text import arg, count, listed
 from ..answer import ExtendWarning
 from ..consensus import Consensus
 from ..votes.assembly import REPEATS, Repeats
-from ..votes.labels import Label, plain
+from ..votes.labels import Label, label_list, plain
 from ..votes.reading import seen_by_narwhals
 from .engines import JOINS, OURS, Frame
 
@@ -108,9 +108,7 @@ class Naming:
         if self.id is not None and not (self.objects is None and isinstance(frame, nw.DataFrame)):
             must = "is for a table in memory with one row per object"
             raise InputError("id", phrase=f"{arg('id', self.id)} {must}")
-        if isinstance(self.classes, str):
-            raise InputTypeError("classes", "must be a list of labels", got=self.classes)
-        classes = None if self.classes is None else [plain(label) for label in self.classes]
+        classes = None if self.classes is None else label_list("classes", self.classes)
         roles = {self.known, self.truth, self.objects, self.voters, self.id}
         clusters = find_models(frame, self.clusterings, "clusterings", roles)
         taken = roles | set(columns_in(clusters))
@@ -125,8 +123,8 @@ class Naming:
             remedy = f"The columns are {listed(names_in(frame), 30)}."
             raise InputError("classifiers", must, came=listed(list(votes)), remedy=remedy)
         self._require_one_role_each(columns_in(votes), columns_in(clusters))
-        found: dict[str, Any] = {"classifiers": votes, "clusterings": clusters}
-        found["classes"] = soft[0] if classes is None and soft else classes
+        classes = soft[0] if classes is None and soft else classes
+        found = {"classifiers": votes, "clusterings": clusters, "classes": classes}
         return Columns(**vars(self) | found)
 
     def find_for(self, frame: Frame, consensus: Consensus) -> Columns:
@@ -144,7 +142,9 @@ class Naming:
             must = "must have columns named like the classifiers of the consensus"
             long = f"{arg('objects')}, {arg('voters')} and {arg('classifiers')}"
             remedy = f"A long table needs {long}; of another, rename the columns."
-            raise InputError("table", f"{must}, {listed(voters)}", came=listed(names), remedy=remedy)
+            raise InputError(
+                "table", f"{must}, {listed(voters)}", came=listed(names), remedy=remedy
+            )
         lacking = [name for models in wanted.values() for name in models if name not in there]
         if lacking:
             n_lacking = count(len(lacking), "base model")

@@ -376,8 +376,7 @@ def extend(
         repeats=repeats,
         clean=clean,
     )
-    output = Output(prefix, proba)
-    columns = naming.find_for(frame, consensus)
+    output, columns = Output(prefix, proba), naming.find_for(frame, consensus)
     require_bool("per_object", per_object)
     answered = extend_frame(frame, columns, consensus, output)
     answers: Table = _like(table, answered.per_object if per_object else answered.table)

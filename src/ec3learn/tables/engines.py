@@ -30,12 +30,12 @@ def count_rows(frame: Frame, keys: list[str], row: str | None = None) -> Frame:
     plain = {_key(i): key for i, key in enumerate(keys)}  # some engines read dots in names
     chosen = {name: nw.col(key) for name, key in plain.items()}
     first = {} if row is None else {FIRST: nw.col(row)}
-    counted = (
+    return (
         frame.select(**chosen, **first)
         .group_by(list(plain), drop_null_keys=False)
         .agg(nw.len().alias(COUNT), *(nw.col(name).min() for name in first))
+        .rename(plain)
     )
-    return counted.rename(plain)
 
 
 def join(frame: Frame, answers: Frame, keys: list[str]) -> Frame:

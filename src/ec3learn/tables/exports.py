@@ -115,7 +115,9 @@ def export_columns(
         items = json.loads(source) if isinstance(source, (str, bytes)) else source
         items = [items] if isinstance(items, dict) else list(items)
         rows_by_item = [list(rows_of(item, machines)) for item in items]
-        others = _other_kinds(items) if rows_of is _label_studio_rows else []
+        results = results_in(items) if rows_of is _label_studio_rows else ()
+        # Spans, boxes and rankings are no votes.
+        others = sorted({str(result.get("type")) for result in results} - ANSWERS.keys())
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         broken = isinstance(error, (ValueError, RecursionError))
         reason = first_line(error) if broken else f"an item is not as {title} writes it"
@@ -135,11 +137,10 @@ def export_columns(
     return _columns(rows)
 
 
-def _other_kinds(items: list[Any]) -> list[str]:
-    """The types of results of Label Studio that are no votes: spans, boxes, rankings."""
-    annotations = [each for item in items for each in item.get("annotations") or ()]
-    results = (result for each in annotations for result in each.get("result") or ())
-    return sorted({str(result.get("type")) for result in results} - ANSWERS.keys())
+def results_in(tasks: list[Any]) -> Iterator[dict[str, Any]]:
+    """All results in the annotations of tasks of Label Studio."""
+    annotations = (each for task in tasks for each in task.get("annotations") or ())
+    return (result for each in annotations for result in each.get("result") or ())
 
 
 # ---- rows ----------------------------------------------------------------------------------------

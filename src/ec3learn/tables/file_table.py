@@ -104,7 +104,10 @@ def open_file(
     """Open a file, several files, or standard input; temporary files are `beside` the output."""
     if path == STANDARD and format is None and hasattr(sys.stdin.buffer, "peek"):
         format = "csv" if delimiter is not None else format_of_content(sys.stdin.buffer.peek())
-    kinds = {name: Format.of(name, format, delimiter) for name in files_of(path)}
+    paths = files_of(path)
+    if path != STANDARD:
+        os.stat(paths[0])  # a missing file is said to be missing, whatever its name
+    kinds = {name: Format.of(name, format, delimiter) for name in paths}
     formats = {kind.name for kind in kinds.values()}
     if len(formats) > 1:
         raise InputError("votes", "must be files of one format", came=listed(sorted(formats)))

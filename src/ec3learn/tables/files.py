@@ -99,9 +99,8 @@ class AnsweredFile(Answered):
             phrase = f"This needs all distinct rows, and there are more than {arg('max_rows')}"
             raise InputError("max_rows", phrase=phrase, remedy="Raise it.")
         number = self.row_numbers(ROW)
-        names = None
-        if self.id is not None:
-            names = _names_of_rows(self.file, np.arange(len(number)), self.id)
+        rows = None if self.id is None else np.arange(len(number))
+        names = _names_of_rows(self.file, rows, self.id)
         votes = self.consensus.solution.require_votes("rows")
         index = number if votes.index is None else votes.index[number]
         votes = spread_over(votes, index, names)
@@ -158,10 +157,12 @@ def content_of_file(table: FileTable, naming: Naming, *, id: str | None = None) 
     table.work.bar.update("Comparing")
     content = content_of(table.frame, columns)
     names = _names_of_rows(table, content.votes.object_ids, id)
-    labels = {
-        argument: labels_for(getattr(content, argument), names) for argument in ("known", "truth")
-    }
-    return replace(content, votes=replace(content.votes, object_ids=names), **labels)
+    return replace(
+        content,
+        votes=replace(content.votes, object_ids=names),
+        known=labels_for(content.known, names),
+        truth=labels_for(content.truth, names),
+    )
 
 
 def extend_file(

@@ -77,8 +77,6 @@ class Format:
             (name for name, known in FORMATS.items() if ending in (f".{name}", *known)), None
         )
         if name is None or (compression is not None and name not in TEXT):
-            if argument == "format" and path != STANDARD:
-                os.stat(path)  # a missing file is said to be missing
             raise _unknown(path, format, argument)
         delimiter = "\t" if delimiter == "\\t" or name == "tsv" else delimiter
         if delimiter is not None and (

@@ -10,7 +10,7 @@ from typing import Any
 from .._checks import InputError
 from ..consensus import Consensus
 from ..votes.labels import plain
-from .exports import ANSWERS
+from .exports import ANSWERS, results_in
 
 VERSION = "ec3learn"  # the name of the model that predicted
 
@@ -55,13 +55,7 @@ def label_studio_predictions(
     (1.0, True)
     """
     tasks = _items(source)
-    results = (
-        result
-        for task in tasks
-        for annotation in task.get("annotations") or ()
-        for result in annotation.get("result") or ()
-    )
-    like = next((each for each in results if each.get("from_name") == question), None)
+    like = next((each for each in results_in(tasks) if each.get("from_name") == question), None)
     if like is None or like["type"] not in ANSWERS:
         must = "must be a question with choices, ratings, numbers or comparisons in the export"
         raise InputError("question", must, got=question)
