@@ -120,15 +120,8 @@ def test_the_summary_is_for_machines_too(folder, run):
     facts = json.loads(run("combine", "votes.csv", *VOTERS, "--known", "gold", "--json")[1])
     assert facts["objects"] == 600
     assert facts["held_out"]["labels"] == 60
-    assert [voter["model"] for voter in facts["voters"]] == [
-        "rules",
-        "knn",
-        "bayes",
-        "svm",
-        "tree",
-        "dbscan",
-        "kmeans",
-    ]
+    order = ["knn", "tree", "bayes", "rules", "svm", "dbscan", "kmeans"]
+    assert [voter["model"] for voter in facts["voters"]] == order
     assert facts["warning"] is None
 
 
@@ -426,7 +419,7 @@ def test_objects_that_were_solved_before_are_told_when_they_are_answered_again(c
     assert "warning: 1 object has no vote, not even through others in the same groups" in err
     _, printed, err = run("apply", "crowd.ec3", "new.csv", *OF_LONG, "--out", "a.csv", "--json")
     facts = json.loads(printed)
-    assert (facts["objects"], err) == (2, "")
+    assert (facts["objects"], err) == (2, "Written: a.csv\n")
     assert facts["notes"][0].startswith("1 object has no vote")
 
 
@@ -721,6 +714,7 @@ def test_wrong_input_is_one_line_and_exit_code_2(folder, run, words, sentence):
     pl.DataFrame({"p": [f"{i / 50:.3f}" for i in range(1, 51)]}).write_csv("numbers.csv")
     pl.DataFrame({"id": [f"x{i}" for i in range(1200)]}).write_csv("many.csv")
     Path("empty.csv").write_text("id,a,b\n1,,\n")
+    Path("mails.ec3").touch()
     code, out, err = run(*shlex.split(words))
     assert code == WRONG_INPUT
     assert err.startswith(f"ec3learn: {sentence}")
@@ -1712,7 +1706,8 @@ def test_labels_that_were_chosen_correct_the_answer_and_do_not_measure_it(folder
         assert "These labels were chosen because they were hard: they correct the answer" in said
         assert "% correct" not in said.replace("\N{NO-BREAK SPACE}", " ")
         assert "measured on labels" not in said
-    assert "accuracy" not in run("voters", *words, "--known", "d.csv")[1] or option == "--truth"
+    heads = run("voters", *words, "--known", "d.csv")[1].splitlines()[0]
+    assert " accuracy" not in heads or option == "--truth"
 
 
 def test_labels_of_a_draw_judge_the_answer(folder, run):
