@@ -428,7 +428,10 @@ def test_a_model_remembers_the_columns_of_soft_votes(folder, run):
     Path("soft.csv").write_text(rows)
     words = ["-c", "knn", "--soft", "svm=spam:p,ham:q"]
     run("combine", "soft.csv", *words, "-m", "ec3", "--save", "soft.ec3", "--out", "old.csv")
-    assert run("apply", "soft.ec3", "soft.csv", "--out", "new.csv")[::2] == (DONE, "Written: new.csv\n")
+    assert run("apply", "soft.ec3", "soft.csv", "--out", "new.csv")[::2] == (
+        DONE,
+        "Written: new.csv\n",
+    )
     confidence = [[*map(float, column(name, "confidence"))] for name in ("new.csv", "old.csv")]
     assert confidence[0] == pytest.approx(confidence[1])
 
