@@ -58,21 +58,14 @@ def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
 
 
 def soft_shares(votes: Votes) -> tuple[Array, Array] | None:
-    """The shares of soft models side by side, and what each column adds to each group.
-
-    The last share of a model that votes on every row is what its others leave of a column of ones.
-    """
+    """The shares of soft models side by side, and what each column adds to each group."""
     if not votes.stores.soft:
         return None
-    tables, basis = [np.ones((votes.n_rows, 1))], [np.zeros((1, votes.models.n_groups))]
-    for m, shares in sorted(votes.stores.soft.items()):
-        adds = np.eye(shares.shape[1], votes.models.n_groups, votes.models.offsets[m])
-        if shares.any(axis=1).all():
-            basis[0] += adds[-1]
-            shares, adds = shares[:, :-1], adds[:-1] - adds[-1]
-        tables.append(shares)
-        basis.append(adds)
-    return np.hstack(tables), np.vstack(basis)
+    numbers, tables = zip(*sorted(votes.stores.soft.items()), strict=True)
+    groups = np.flatnonzero(np.isin(votes.models.group_model, numbers))
+    basis = np.zeros((len(groups), votes.models.n_groups))
+    basis[np.arange(len(groups)), groups] = 1
+    return np.hstack(tables), basis
 
 
 def votes_per_model(votes: Votes, per_row: Array | None = None) -> Array:
