@@ -24,10 +24,17 @@ __all__ = [
     "votes_from",
 ]
 
+HOMES = {
+    "read_argilla": "exports",
+    "read_label_studio": "exports",
+    "argilla_suggestions": "predictions",
+    "label_studio_predictions": "predictions",
+}
+
 
 def __getattr__(name: str) -> Any:
     """Load a name from its module; the command needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "exports" if "read" in name else "predictions" if "ions" in name else "combining"
+    home = HOMES.get(name, "combining")
     return getattr(import_module(f".{home}", __name__), name)

@@ -119,9 +119,8 @@ class Answered:
         rows = self._joined.select(self.columns.objects, *names)
         if isinstance(rows, nw.LazyFrame):
             return rows.unique(self.columns.join_keys).to_native()
-        return nw.maybe_reset_index(
-            rows.unique([self.columns.objects], maintain_order=True)
-        ).to_native()
+        rows = rows.unique(self.columns.join_keys, maintain_order=True)
+        return nw.maybe_reset_index(rows).to_native()
 
     def row_numbers(self, order: str) -> Array:
         """The distinct row of each row of a DuckDB relation, in the order of a column."""
