@@ -184,7 +184,8 @@ def test_labels_that_the_answer_was_given_are_refused():
     known = {i: i % 2 for i in range(15)}
     with pytest.raises(
         ValueError,
-        match=r"^known must be labels that the answer was made without, got some that it was given\.",
+        match=r"^known must be labels that the answer was made without, got some that it was given\. "
+        r"Quote the estimate of summary\(\), which knows them, or solve without them\.$",
     ):
         MajorityVote().solve(votes, known=known).estimate(1, known)
 

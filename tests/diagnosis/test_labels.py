@@ -1,5 +1,7 @@
 """Labels that were not drawn at random: they correct an answer, and no percentage rests on them."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -163,3 +165,45 @@ def test_labels_that_were_chosen_correct_the_answer_without_a_number_of_how_well
     assert not any("log loss" in note for note in notes)
     drawn = [str(note) for note in solve(VOTES, known=random_labels(40)).notes]
     assert any("log loss" in note for note in drawn)
+
+
+def noted(said, known=None):
+    return {note.kind: note.text for note in solve(Votes.from_labels(said), known=known).notes}
+
+
+def test_what_labels_taught_is_said_as_far_as_they_show_it():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=400)
+    said = {f"j{m}": np.where(rng.random(400) < 0.6, truth, 1 - truth) for m in range(3)}
+    few, even = (noted(said, dict(enumerate(truth[:n].tolist())))["calibration"] for n in (9, 40))
+    assert few == "9 known labels corrected the answer."
+    assert re.fullmatch(
+        r"40 .* log loss 0\.\d{3} with them and 0\.\d{3} without: 40 labels show no difference\.",
+        even,
+    )
+    helped = {name: np.where(truth == 1, 1, rng.integers(2, size=400)) for name in "abc"}
+    text = noted(helped, dict(enumerate(truth[:200].tolist())))["calibration"]
+    before, after = map(float, re.findall(r"0\.\d{3}", text))
+    assert before < after and text.endswith(" without.")
+
+
+def test_how_to_draw_labels_is_said_so_that_it_can_be_copied():
+    said = {f"j{m}": TRUTH for m in range(3)}
+    text, consensus = noted(said)["calibration"], solve(Votes.from_labels(said))
+    call = re.search(r"consensus\.ask\(.*\)", text).group()
+    assert len(eval(call, {"consensus": consensus})) == 30
+
+
+@pytest.mark.parametrize(
+    ("labels", "ends"),
+    [(range(10), "0 to 9"), (list("12345"), "1 to 5"), (range(4), None), ([0, 1, 2, 3, 5], None)],
+)
+def test_classes_that_look_like_scores_are_pointed_out(labels, ends):
+    labels = list(labels)
+    notes = noted({"a": labels * 4, "b": labels[::-1] * 4})
+    assert ("scores" in notes) == (ends is not None)
+    if ends:
+        assert (
+            f"look like scores from {ends}. If more is better, pass scale=Scale(r"
+            in notes["scores"]
+        )

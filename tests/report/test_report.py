@@ -384,6 +384,16 @@ def test_whole_weights_count_like_repeated_objects():
 # ---- given labels --------------------------------------------------------------------------------
 
 
+def test_the_shares_are_those_of_the_summary_where_only_labels_were_given():
+    said, _, truth = a_pool()
+    consensus = solve(Votes.from_labels(said), known={i: truth[i] for i in range(60)})
+    rows, classes = facts_of(consensus)["trust"]["estimates"], consensus.summary().classes
+    assert [row["value"] for row in rows] == classes["estimate"]
+    assert [row["high"] for row in rows] == classes["high"]
+    assert {row["labels"] for row in rows} == {60}
+    assert "From the known labels and all answers" in text_of(consensus)
+
+
 def test_labels_held_fixed_are_neither_changed_nor_sure():
     said, clusters, truth = a_pool()
     votes = Votes.from_labels(said, clusters)

@@ -17,7 +17,7 @@ from .._typing import Array
 from ..algebra.membership import entries
 from ..answer.extension import matching_labels
 from ..answer.solution import Solution, Solved, solution_of
-from ..votes import Votes, group_ballot, has_graders, n_alike, votes_on
+from ..votes import Votes, group_ballot, has_clusterings, has_graders, n_alike, votes_on
 from ..votes.labels import plain
 from .explanation import tally_of, tally_text, why_contested
 from .labels import taught_labels
@@ -87,9 +87,14 @@ def _why(outcome: Solution, votes: Votes, rows: Array) -> list[str]:
     labels, graded = [plain(label) for label in votes.classes], has_graders(votes)
     answers = matching_labels(outcome.classes, votes.classes)[outcome.row_classes[rows]]
     tallies = (entries(votes)[rows] @ group_ballot(votes)).toarray().round(9)
+    others = ["known labels"] * (outcome.known is not None)
+    others += ["its clusters"] * has_clusterings(votes) + ["its prior"] * (votes.prior is not None)
+    besides = f"{' and '.join(others)} speak" if others else "how each voter errs speaks"
     nothing = np.zeros(votes.n_rows) if outcome.unanswered_rows is None else outcome.unanswered_rows
     return [
-        f"it has {outcome.lacking}" if empty else why_contested(tally, labels, answer, graded)
+        f"it has {outcome.lacking}"
+        if empty
+        else why_contested(tally, labels, answer, graded, besides)
         for empty, tally, answer in zip(nothing[rows], tallies, answers.tolist(), strict=True)
     ]
 

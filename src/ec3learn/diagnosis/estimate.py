@@ -203,7 +203,7 @@ def _labels_to_learn_from(outcome: Solution, known: Any) -> Labels:
             "known",
             "must be labels that the answer was made without",
             came="some that it was given",
-            remedy="Solve without them, or pass others.",
+            remedy="Quote the estimate of summary(), which knows them, or solve without them.",
         )
     labels = labels.only(~given)
     n_labels = int(_times(outcome) @ (labels.codes >= 0))

@@ -13,7 +13,7 @@ from .._table import Table
 from .._text import clipped, count, number_text, printable, shown
 from .._typing import Array
 from ..answer.extension import aligned_membership
-from ..answer.rule import KnownLabels
+from ..answer.rule import REST, KnownLabels
 from ..answer.solution import Solved, solution_of
 from ..votes import BaseModel
 from ..votes.labels import Label, plain
@@ -22,8 +22,9 @@ NO_PARTS = "The answer of this method is not a sum of parts."
 UNITS = {
     "probability": "",
     "log evidence": "In units of log evidence:",
-    "change of probability": "How far each vote moves the probabilities: they would change by as "
-    "much without it.",
+    "change of probability": "How far each vote moved the probabilities: take its numbers away to "
+    f"have them without it.\n{REST.capitalize()}: the shares of the classes, and what votes say "
+    "only together.",
 }
 
 
@@ -182,10 +183,12 @@ def tally_of(answers: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tu
     return [(label, n) for label, n in counts.most_common() if n > 0]
 
 
-def why_contested(tally: Array, classes: Sequence[Label], answer: int, graded: bool) -> str:
+def why_contested(
+    tally: Array, classes: Sequence[Label], answer: int, graded: bool, besides: str
+) -> str:
     """In a few words why an object is contested, from the votes for each class and its answer.
 
-    `graded` says that voters answered on a scale.
+    `graded` says that voters answered on a scale, and `besides` what counts beside the votes.
     """
     most, total = float(tally.max()), float(tally.sum())
     *others, last = (str(classes[z]) for z in np.flatnonzero(tally > most - 1e-9).tolist())
@@ -193,7 +196,7 @@ def why_contested(tally: Array, classes: Sequence[Label], answer: int, graded: b
     if total == 0:
         return "nobody voted on it"
     if tally[answer] <= most - 1e-9:
-        return f"{said}, but the others weigh more"
+        return f"{said}, but {besides} for {classes[answer]}"
     return f"the votes are tied between {', '.join(others)} and {last}" if others else said
 
 

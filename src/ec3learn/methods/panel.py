@@ -30,7 +30,7 @@ from ..algebra.bayes import sample_of
 from ..algebra.em import MOST_CONFUSIONS, n_confusions
 from ..algebra.membership import membership, normalised
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, mean_of
-from ..answer.notes import Note
+from ..answer.notes import DRAW_LABELS, Note
 from ..answer.rule import KnownLabels
 from ..diagnosis.correlation import error_correlation, shows_correlation
 from ..votes import (
@@ -223,7 +223,7 @@ def _notes(
     sure = f"Confidence was lowered, because {noun}s {seems} share some mistakes."
     if len(answers) == 1 and soft:
         sure = "Confidence is that of the probabilities."
-    help = "30 known labels, drawn at random, would calibrate it."
+    help = f"30 known labels, drawn with {DRAW_LABELS}, would calibrate it."
     return (
         Note("choice", f"You gave only {'probabilities' if soft else 'votes'}, so {who}."),
         Note("calibration", f"{sure} {help}"),

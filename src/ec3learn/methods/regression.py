@@ -33,6 +33,7 @@ OFFSET_PRECISION, SLOPE_PRECISION, VOTE_PRECISION = 1.0, 3.0, 30.0
 LOOSE = 3.0  # the precision of w where the votes have much to add, as models of unequal skill do
 TINY = 1e-6  # variance of a voter who always says the same
 FOLDS = 5  # in which labels are hidden to judge what they teach
+FEWEST = 10  # labels whose cross-validated log loss is worth a sentence
 CLEARLY = 5.0  # nats by which hidden labels are predicted better in all
 
 
@@ -224,11 +225,13 @@ class Lesson:
         """What the labels say of the answer: how much they improve it, if they contradict it."""
         total, rows = weights.sum(), np.arange(len(self.logs))
         before = -log_softmax(self.logs, axis=1)[rows, self.codes]
-        text = (
-            f"{count(round(float(total)), 'known label')} corrected the answer: cross-validated "
-            f"log loss {weights @ after / total:.3f}, {weights @ before / total:.3f} without them."
-        )
-        found = [Note("calibration", text)]
+        n = round(float(total))
+        text = f"{count(n, 'known label')} corrected the answer"
+        if n >= FEWEST:
+            losses = f"{weights @ after / total:.3f} with them and {weights @ before / total:.3f}"
+            text += f": cross-validated log loss {losses} without"
+            text += f": {n:,} labels show no difference" * bool(weights @ (after - before) >= 0)
+        found = [Note("calibration", f"{text}.")]
         named = np.eye(self.logs.shape[1])[self.logs.argmax(axis=1)]
         agreed = float(weights @ (named * self.truth).sum(axis=1) / total)
         by_chance = float((weights @ self.truth) @ (weights @ named) / total**2)

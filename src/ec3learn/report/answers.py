@@ -27,6 +27,7 @@ from ..diagnosis import (
 )
 from ..diagnosis.contested import CLOSE, close_calls
 from ..diagnosis.correlation import independent_votes
+from ..diagnosis.estimate import class_shares
 from ..diagnosis.explanation import Explanation, tally_of
 from ..diagnosis.labels import HARD, given_labels, measuring, read_labels, taught_labels
 from ..diagnosis.metrics import (
@@ -228,6 +229,7 @@ def trust_facts(subject: Subject) -> Facts | None:
         "n_votes": effective_voters(votes, 0.0),
         **independent_votes(votes, None if subject.chosen else labels),
         "estimates": _estimates(subject),
+        "estimated_by": "the held-out" if subject.judged.any else "the known",
         "ask": list(ask(consensus, 50).rows()),
     }
 
@@ -243,11 +245,18 @@ def _agreement(votes: Votes) -> list[Facts]:
 
 
 def _estimates(subject: Subject) -> list[Facts]:
-    """Shares and the accuracy from labels that the method did not see, where they can be had."""
-    try:
-        return list(estimate(subject.consensus, None, subject.judged).rows())
-    except InputError:
-        return []
+    """Shares and the accuracy from labels to judge by, or else the shares from known labels."""
+    if subject.judged.any:
+        try:
+            return list(estimate(subject.consensus, None, subject.judged).rows())
+        except InputError:
+            return []
+    known = taught_labels(subject.consensus)
+    n_labels = round(float(subject.weight @ (known.codes >= 0)))
+    return [
+        {"measure": f"share of class {name}", **vars(share), "labels": n_labels}
+        for name, share in zip(subject.names, class_shares(subject.consensus, known), strict=False)
+    ]
 
 
 # ---- the most contested objects ------------------------------------------------------------------
