@@ -209,8 +209,7 @@ def combined(
         notes = answered.consensus.solution.notes
         drawn = "ec3learn ask --goal share -n 30"
         notes = tuple(replace(n, text=n.text.replace(DRAW_LABELS, drawn)) for n in notes)
-        consensus = changed(answered.consensus, notes=notes)
-        yield replace(answered, answered=replace(answered.answered, consensus=consensus))
+        yield replace(answered, consensus=changed(answered.consensus, notes=notes))
 
 
 def prepare(votes: str, outputs: Mapping[str, str | None], options: Options) -> None:
