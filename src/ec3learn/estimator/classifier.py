@@ -145,7 +145,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         weights = None if sample_weight is None else check_weights(sample_weight, X)
         self.classes_, codes = read_labels(y, self.unlabelled, weights)
         seed = draw_seed(self.random_state)
-        is_auto = isinstance(self.consensus, str) and self.consensus == "auto"
+        is_auto = self.consensus == "auto"
         self.method_ = (
             PooledVote() if is_auto else method_of(self.consensus, "consensus", ("auto",))
         )

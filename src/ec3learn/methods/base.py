@@ -83,12 +83,10 @@ class Method(BaseEstimator):  # type: ignore[misc]
         codes, chances = None, None
         if known is not None:
             objects = votes.n_objects, votes.object_ids
-            codes, chances = (
-                known_codes(known, votes.classes, *objects),
-                label_chances(known, *objects),
-            )
+            codes = known_codes(known, votes.classes, *objects)
+            chances = label_chances(known, *objects)
         votes = votes if prior is None else votes.with_prior(prior)
-        votes, notes = self._readable(votes, codes)
+        votes, notes = self._readable(votes)
         votes, labels = self._split_known(votes, codes)
         if votes.prior is not None:
             self._require_prior(votes)
@@ -149,19 +147,15 @@ class Method(BaseEstimator):  # type: ignore[misc]
                 "prior", phrase=f"{self.title} does not support a prior", remedy=remedy
             )
 
-    def _readable(self, votes: Votes, codes: Array | None) -> tuple[Votes, list[Note]]:
-        """The votes as the method reads them, and notes; `codes` are known classes by object."""
+    def _readable(self, votes: Votes) -> tuple[Votes, list[Note]]:
+        """The votes as the method reads them, and notes on them."""
         notes = []
         if votes.stores.n_repeated:
-            repeated = count(votes.stores.n_repeated, "vote")
-            text = f"{repeated} repeated a voter's vote on the same object."
-            notes.append(
-                Note(
-                    "repeats",
-                    f"{text} By default they become one soft vote; {arg('repeats')} chooses "
-                    "otherwise.",
-                )
+            text = (
+                f"{count(votes.stores.n_repeated, 'vote')} repeated a voter's vote on the same "
+                f"object. By default they become one soft vote; {arg('repeats')} chooses otherwise."
             )
+            notes.append(Note("repeats", text))
         if votes.stores.n_outside:
             outside = count(round(votes.stores.n_outside), "answer")
             notes.append(Note("outside", f"Off the scale and taken as missing: {outside}."))
@@ -172,16 +166,13 @@ class Method(BaseEstimator):  # type: ignore[misc]
             notes.append(Note("no votes", text))
         notes += table_notes(votes)
         n_graders = sum(model.kind == "grader" for model in votes.models)
-        if not n_graders:
+        if not n_graders or self.reads_grades:
             return votes, notes
-        if not self.reads_grades:
-            text = (
-                f"{count(n_graders, 'voter')} answered on a scale, and each answer was taken as a "
-                "vote for the nearest class."
-            )
-            notes.append(Note("grades", f"{text} Dawid-Skene learns what answers mean instead."))
-            votes = as_class_votes(votes)
-        return votes, notes
+        text = (
+            f"{count(n_graders, 'voter')} answered on a scale, and each answer was taken as a "
+            "vote for the nearest class. Dawid-Skene learns what answers mean instead."
+        )
+        return as_class_votes(votes), [*notes, Note("grades", text)]
 
     def _check(self) -> None:
         """Refuse parameters that are not allowed."""

@@ -25,7 +25,7 @@ from scipy import linalg, sparse
 from .._checks import require_bool, require_seed
 from .._typing import Array
 from ..algebra.membership import Membership, Table, membership, reached_groups
-from ..algebra.scaling import conjugate_gradients
+from ..algebra.scaling import conjugate_gradients, inverse
 from ..answer.rule import GROUPS, GroupRule, KnownLabels, Term, mean_votes, one_hot
 from ..votes import Votes
 from .base import Answer, Method, require_few_groups
@@ -100,8 +100,12 @@ class BGCM(Method):
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
         groups = membership(votes)
         graph = Graph(votes, groups, known, float(self.alpha), bool(self.normalize))
-        solver, n_iter, converged = self._solver(graph), 0, True
+        n_groups, n_iter, converged = graph.groups.n_groups, 0, True
+        solver = self.solver
+        if solver == "auto":
+            solver = "direct" if n_groups <= MOST_DENSE else "cg"
         if solver == "direct":
+            require_few_groups(n_groups)
             group_proba = graph.solve_directly()
         elif solver == "cg":
             group_proba, n_iter, converged = graph.solve_by_conjugate_gradients(
@@ -125,21 +129,13 @@ class BGCM(Method):
             converged=converged,
         )
 
-    def _solver(self, graph: Graph) -> str:
-        n_groups = graph.groups.n_groups
-        if self.solver == "direct":
-            require_few_groups(n_groups)
-        if self.solver != "auto":
-            return self.solver
-        return "direct" if n_groups <= MOST_DENSE else "cg"
-
 
 class Graph:
     """The edges a_ij v_j between rows and groups that a vote reaches, and labels on both sides.
 
     By group, `weight` is v_j, the weight of its edges: that of its model, divided by its size if
-    groups are normalised; `label_pull` is alpha k_j, likewise weighted, `label` is y_j, and
-    `diagonal` is Dv + alpha K. By row, `share` is 1 / (Dn + beta H), 0 for rows that are fixed, or
+    groups are normalised; `from_labels` is alpha k_j y_j, likewise weighted, and `diagonal`
+    is Dv + alpha K. By row, `share` is 1 / (Dn + beta H), 0 for rows that are fixed, or
     have no edge and no label, and `labels` is what known labels give to U, whatever Q is.
     """
 
@@ -162,19 +158,17 @@ class Graph:
         self.live, self.all_groups = np.flatnonzero(live), groups
         self.groups = groups if live.all() else groups.only(self.live)
         self.weight = weight[live] / (sizes[live] if normalize else 1.0)
-        self.label_pull = np.where(group_class >= 0, alpha * weight, 0.0)[live]
-        self.label = (group_class[live][:, None] == np.arange(votes.n_classes)).astype(np.float64)
-        self.diagonal = self.weight * sizes[live] + self.label_pull
+        label_pull = np.where(group_class >= 0, alpha * weight, 0.0)[live]
+        label = group_class[live][:, None] == np.arange(votes.n_classes)
+        self.from_labels = label_pull[:, None] * label
+        self.diagonal = self.weight * sizes[live] + label_pull
 
-        total, self.labels = (
-            self.groups.gather(self.weight),
-            np.zeros((votes.n_rows, votes.n_classes)),
-        )
+        total = self.groups.gather(self.weight)
+        self.labels = np.zeros((votes.n_rows, votes.n_classes))
         if known is not None:
             total[labelled] += known.pull
             self.labels = known.one_hot(votes.n_classes)
-        solvable = (total > 0) & np.isfinite(total)
-        self.share = np.divide(1.0, total, out=np.zeros_like(total), where=solvable)
+        self.share = inverse(total)
         if known is not None and not known.fixed:
             self.labels *= known.pull * self.share[:, None]
 
@@ -187,19 +181,16 @@ class Graph:
 
     def update_groups(self, object_proba: Array) -> Array:
         """The best Q given U."""
-        return (self._from_objects(object_proba) + self._from_labels()) / self.diagonal[:, None]
+        return (self._from_objects(object_proba) + self.from_labels) / self.diagonal[:, None]
 
     def _from_objects(self, object_proba: Array) -> Array:
         return self.weight[:, None] * self.groups.scatter(self.counts[:, None] * object_proba)
-
-    def _from_labels(self) -> Array:
-        return self.label_pull[:, None] * self.label
 
     # ---- the system over groups ------------------------------------------------------------------
 
     def right(self) -> Array:
         """The right-hand side: the classes of groups, and the known labels of their members."""
-        return self._from_labels() + self._from_objects(self.labels)
+        return self.from_labels + self._from_objects(self.labels)
 
     def solve_directly(self) -> Array:
         """Q by a dense Cholesky factorisation."""

@@ -30,7 +30,7 @@ from scipy import sparse
 from .._checks import InputError
 from .._typing import Array
 from ..algebra.membership import entries, membership, normalised, reached_groups
-from ..algebra.scaling import solve_free_rows
+from ..algebra.scaling import inverse, solve_free_rows
 from ..answer.rule import KnownLabels, log_of, mean_votes, one_hot
 from ..votes import Votes
 from .base import Answer, Method
@@ -204,7 +204,7 @@ class CoAssociation:
         self.weight = votes.weights[group_model[columns]]
         gaps, self.gap = _sets_of_gaps(matrix @ one_hot(owner, len(clusterings)))
         both = (gaps * votes.weights[clusterings]) @ gaps.T
-        self.per_cover = np.divide(1.0, both, out=np.zeros_like(both), where=both > 0)
+        self.per_cover = inverse(both)
         # A column for each set of gaps and each cluster.
         place = np.repeat(self.gap, np.diff(matrix.indptr)) * len(columns) + matrix.indices
         self.clusters = sparse.csr_array(
@@ -260,7 +260,7 @@ def _self_weight(votes: Votes) -> Array:
     if votes.index is None:
         return own
     total = np.bincount(votes.index, weights=votes.sample_weight * own, minlength=votes.n_rows)
-    return np.divide(total, votes.counts, out=np.zeros_like(total), where=votes.counts > 0)
+    return total * inverse(votes.counts)
 
 
 def _sets_of_gaps(covered: sparse.csr_array) -> tuple[Array, Array]:

@@ -22,6 +22,8 @@ from ..diagnosis.score import Score
 from ..votes import Votes
 from .base import METHODS, Method, method_of
 
+Found = tuple[Consensus, float, Score | None]  # an answer, its seconds, how often it is right
+
 HEADS = ("method", "differs", "confidence", "correct", "low", "high", "log_loss", "seconds")
 
 
@@ -72,9 +74,7 @@ def compare(
     The methods disagree on 0.0 % of 6 objects.
     """
     require_kind("votes", votes, Votes, "Make one with Votes.from_labels.")
-    answers: dict[str, Consensus] = {}
-    seconds: list[float] = []
-    scores: list[Score | None] = []
+    found: dict[str, Found] = {}
     refused: dict[str, InputError] = {}
     for name, method in _asked(methods).items():
         begun = perf_counter()
@@ -87,28 +87,23 @@ def compare(
                 raise
             refused[name] = error
             continue
-        seconds.append(perf_counter() - begun)
-        answers[name] = answer
-        scores.append(_score(answer, method, known, truth, fast))
-    if not answers:
+        seconds = perf_counter() - begun
+        found[name] = answer, seconds, _score(answer, method, known, truth, fast)
+    if not found:
         raise next(iter(refused.values()))
-    table = _table(answers, seconds, scores, refused)
+    table = _table(found, refused)
     judging = known if truth is None else truth
-    if judging is None or fast or any(scores):
+    if judging is None or fast or "correct" in table.columns:
         return table
-    solution = next(iter(answers.values())).solution
+    solution = next(iter(found.values()))[0].solution
     labels = read_labels(solution, judging, "known" if truth is None else "truth")
     hard = labels.any and measuring(solution, labels) is None
     return replace(table, note=f"{table.note}\n{HARD}.") if hard else table
 
 
-def _table(
-    answers: Mapping[str, Consensus],
-    seconds: Sequence[float],
-    scores: Sequence[Score | None],
-    refused: Mapping[str, InputError],
-) -> Table:
-    solutions = [answer.solution for answer in answers.values()]
+def _table(found: Mapping[str, Found], refused: Mapping[str, InputError]) -> Table:
+    solutions = [answer.solution for answer, _, _ in found.values()]
+    scores = [score for _, _, score in found.values() if score]
     known = np.any([given_labels(solution) for solution in solutions], axis=0)
     weight = object_weights(solutions[0])
     weight = weight if known.all() else np.where(known, 0.0, weight)
@@ -116,20 +111,19 @@ def _table(
     codes = np.stack([solution.expand(solution.row_classes) for solution in solutions])
     differs = (codes != _usual(codes, len(solutions[0].classes))) @ weight / total
     rows = []
-    for i, (name, answer) in enumerate(answers.items()):
-        score = scores[i]
+    for i, (name, (answer, seconds, score)) in enumerate(found.items()):
         correct = score and (score.accuracy, *score.interval, score.consensus.log_loss)
         sure = float(weight @ answer.confidence) / total
-        rows.append((name, float(differs[i]), sure, *(correct or (None,) * 4), seconds[i]))
+        rows.append((name, float(differs[i]), sure, *(correct or (None,) * 4), seconds))
     rows.sort(key=lambda row: (-(row[3] or 0.0), row[1]))
 
     apart = percent(float(weight @ (codes != codes[0]).any(axis=0)) / total)
     without = " without a known label" if known.any() else ""
     notes = [f"The methods disagree on {apart} of {count(round(total), 'object')}{without}."]
-    notes += [f"{score.basis}, with 95 % intervals." for score in scores if score][:1]
+    notes += [f"{score.basis}, with 95 % intervals." for score in scores[:1]]
     notes += [f"Left out: {name}. {error}" for name, error in refused.items()]
     table = Table.of(HEADS, rows, "\n".join(notes))
-    return table if any(scores) else table.select("method", "differs", "confidence", "seconds")
+    return table if scores else table.select("method", "differs", "confidence", "seconds")
 
 
 def _usual(codes: Array, n_classes: int) -> Array:

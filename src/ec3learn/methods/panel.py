@@ -109,10 +109,7 @@ class Panel(Method):
     @property
     def reads_grades(self) -> bool:  # type: ignore[override]
         """Whether the members learn what each answer on a scale means."""
-        return self._is_default() or all(member.reads_grades for member in self._given())
-
-    def _is_default(self) -> bool:
-        return isinstance(self.members, str) and self.members == "default"
+        return self.members == "default" or all(member.reads_grades for member in self._given())
 
     def _given(self) -> list[Method]:
         if (
@@ -126,7 +123,7 @@ class Panel(Method):
 
     def _check(self) -> None:
         super()._check()
-        if not self._is_default():
+        if self.members != "default":
             for member in self._given():
                 member._check()
 
@@ -151,7 +148,7 @@ class Panel(Method):
     def _sample(self, votes: Votes) -> Votes | None:
         """Rows to learn from where they are very many, and all voters and clusters in enough."""
         largest = max((model.n_groups for model in votes.models if not model.is_voter), default=0)
-        if not self._is_default() or largest > MOST_CLUSTERS:
+        if self.members != "default" or largest > MOST_CLUSTERS:
             return None
         sample = sample_of(votes)
         return None if sample is None else sample[0]
@@ -160,7 +157,7 @@ class Panel(Method):
         """The answer without labels; without clusterings far fewer rows may differ."""
         fewer = without_clusterings(votes)
         voters, row = (votes, None) if fewer is None else fewer
-        if self._is_default():
+        if self.members == "default":
             answer = default_answer(voters)
         else:
             members = self._given()

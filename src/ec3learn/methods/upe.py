@@ -26,6 +26,7 @@ from scipy.special import softmax
 from .._checks import require_seed
 from .._typing import Array
 from ..algebra.membership import chunks, membership
+from ..algebra.scaling import inverse
 from ..answer.rule import KnownLabels, mean_votes
 from ..votes import Votes
 from .base import Answer, Method
@@ -162,8 +163,7 @@ class Embedding:
     def split(self, unknown: Array) -> tuple[Array, Array]:
         """The points x and theta."""
         points = unknown.reshape(-1, self.n_components)
-        scale = np.divide(1.0, self.root, out=np.zeros_like(self.root), where=self.root > 0)
-        return scale[:, None] * points[: self.n_rows], points[self.n_rows :]
+        return inverse(self.root)[:, None] * points[: self.n_rows], points[self.n_rows :]
 
     def cost(self, unknown: Array) -> tuple[float, Array]:
         """The cost and its gradient."""
@@ -175,9 +175,8 @@ class Embedding:
         pull, reach = np.zeros_like(theta), np.zeros(self.n_points)
         for rows in chunks(self.n_rows):
             pooled, counts, here = self.pooled[rows], self.counts[rows], x[rows]
-            near = (
-                here @ theta.T - (theta**2).sum(axis=1) / 2
-            )  # |x_i|^2 is the same for all groups of a model and drops out
+            # |x_i|^2 is the same for all groups of a model and drops out.
+            near = here @ theta.T - (theta**2).sum(axis=1) / 2
             rest = pooled.copy()
             for block, n_votes in zip(self.blocks, self.n_votes, strict=True):
                 proba = near[:, block] - near[:, block].max(axis=1, keepdims=True)

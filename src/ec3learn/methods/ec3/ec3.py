@@ -164,7 +164,7 @@ class EC3(Method):
         (6, (6, 2))
         """
         self._check()
-        votes = by_object(self._readable(votes, None)[0])
+        votes = by_object(self._readable(votes)[0])
         votes = votes if votes.prior is None else trusting_votes(votes, None)
         start = first_weights(self.weights, votes, None)
         require_votes(votes, start)
