@@ -15,6 +15,7 @@ The rounds end when the answers z_ik = sum_m q_ikm move by less than `tol` on av
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,9 +90,8 @@ class SubtypeModel(ConfusionModel):
             n_iter += 1
             evidence, prior = self.variational_step(mass, class_votes)
             converged = self._update(mass, evidence, prior) < tol
-        return Fit(
-            mass.reshape(len(mass), n_classes, -1).sum(axis=2), evidence, prior, n_iter, converged
-        )
+        proba = mass.reshape(len(mass), n_classes, -1).sum(axis=2)
+        return Fit(proba, evidence, prior, n_iter, converged)
 
     def variational_step(self, mass: Array, class_votes: Array) -> tuple[Array, Array]:
         """E ln of what each group says about each class and subtype, and E ln of their shares."""
@@ -103,9 +103,8 @@ class SubtypeModel(ConfusionModel):
         posterior = sums + np.repeat(self._prior(by_class), subtypes, axis=1)
         totals = self._by_model(posterior)
         shares = (self.counted @ mass).reshape(n_classes, subtypes)
-        class_mass = np.maximum(
-            class_votes + shares.sum(axis=1), 0.01
-        )  # a class without any vote is unlikely, not impossible
+        # A class without any vote is unlikely, not impossible.
+        class_mass = np.maximum(class_votes + shares.sum(axis=1), 0.01)
         type_mass = 0.1 / subtypes + shares
         if self.pooled and subtypes == 1:  # the posterior mean judges rare answers less harshly
             return np.log(posterior / totals), np.log(class_mass / class_mass.sum())
@@ -238,36 +237,28 @@ class CoinModel(ConfusionModel):
         )
         weight = np.append(votes.weights[voters], 1.0)
         clusters = np.flatnonzero((self.weight > 0) & ~votes.models.is_classifier[self.group_model])
+        of_model = partial(np.bincount, self.group_model, minlength=len(votes.models))
+        is_own = np.arange(n_classes) == self.own_class[:, None]
         converged, n_iter = False, 0
         while not converged and n_iter < max_iter:
             sums = scatter_to_votes(votes, self.groups, votes.counts[:, None] * proba)
             np.maximum(sums, 0.0, out=sums)
-            right = self._of_model(sums[np.arange(len(sums)), self.own_class])
-            counts = np.column_stack(
-                [right, np.maximum(self._of_model(sums.sum(axis=1)) - right, 0.0)]
-            )
+            right = of_model(sums[np.arange(len(sums)), self.own_class])
+            wrong = np.maximum(of_model(sums.sum(axis=1)) - right, 0.0)
+            counts = np.column_stack([right, wrong])
             if self.learned and n_iter >= 3:
                 beta = _minka_step(beta, np.vstack([counts[voters], first]), weight)
             skill = digamma(counts + beta) - digamma((counts + beta).sum(axis=1, keepdims=True))
-            hit, miss = (
-                skill[self.group_model, 0],
-                skill[self.group_model, 1] - np.log(max(n_classes - 1, 1)),
-            )
-            evidence = np.where(
-                np.arange(n_classes) == self.own_class[:, None], hit[:, None], miss[:, None]
-            )
+            skill[:, 1] -= np.log(max(n_classes - 1, 1))
+            hit, miss = skill[self.group_model].T[:, :, None]
+            evidence = np.where(is_own, hit, miss)
             if len(clusters):
-                evidence[clusters] = (digamma(sums + OFF) - digamma(self._by_model(sums + OFF)))[
-                    clusters
-                ]
+                said = digamma(sums + OFF) - digamma(self._by_model(sums + OFF))
+                evidence[clusters] = said[clusters]
             n_iter += 1
-            answer, _ = self.e_step(evidence, prior)
-            converged = float(mean_moves(votes.counts, proba, answer).sum()) / 2 < tol
-            proba = answer
+            before, (proba, _) = proba, self.e_step(evidence, prior)
+            converged = float(mean_moves(votes.counts, before, proba).sum()) / 2 < tol
         return Fit(proba, evidence, prior, n_iter, converged)
-
-    def _of_model(self, per_group: Array) -> Array:
-        return np.bincount(self.group_model, weights=per_group, minlength=len(self.votes.models))
 
 
 def mean_moves(counts: Array, before: Array, after: Array) -> Array:

@@ -15,8 +15,8 @@ multiplies q_iz by r_iz over the share of z.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -39,9 +39,7 @@ class Fit:
     prior: Array
     n_iter: int
     converged: bool
-    likelihoods: list[float] = field(
-        default_factory=list
-    )  # the log-likelihood after each round, where it is what rises
+    likelihoods: Sequence[float] = ()  # after each round, logarithms, where they are what rises
 
 
 def n_confusions(votes: Votes) -> int:
@@ -120,9 +118,8 @@ class ConfusionModel:
             proba, by_row = self.e_step(evidence, prior)
             likelihood = self._log_prior(evidence) + float(self.votes.counts @ by_row)
             likelihoods.append(likelihood)
-            converged = (
-                len(likelihoods) > 1 and likelihoods[-1] - likelihoods[-2] < tol * self.total
-            )
+            risen = np.diff(likelihoods[-2:])
+            converged = bool((risen < tol * self.total).any())
         return Fit(proba, evidence, prior, len(likelihoods), converged, likelihoods)
 
     def m_step(self, proba: Array) -> tuple[Array, Array]:
@@ -184,16 +181,12 @@ class ConfusionModel:
     def _one_coin(self, sums: Array, totals: Array) -> Array:
         """The evidence where each classifier has one number, the probability of being right."""
         n_classes, smoothing = self.n_classes, self.smoothing
-        right = sums[np.arange(len(sums)), self.own_class][:, None]
-        skill = (self._by_model(right) + smoothing) / (
-            totals.sum(axis=1, keepdims=True) + smoothing * min(n_classes, 2)
-        )
-        wrong = (1 - skill) / max(n_classes - 1, 1)
-        return np.log(
-            np.where(
-                np.arange(n_classes) == self.own_class[:, None], skill, np.maximum(wrong, 1e-300)
-            )
-        )
+        right = self._by_model(sums[np.arange(len(sums)), self.own_class][:, None])
+        of_all = totals.sum(axis=1, keepdims=True) + smoothing * min(n_classes, 2)
+        skill = (right + smoothing) / of_all
+        wrong = np.maximum((1 - skill) / max(n_classes - 1, 1), 1e-300)
+        is_own = np.arange(n_classes) == self.own_class[:, None]
+        return np.log(np.where(is_own, skill, wrong))
 
     def _log_prior(self, evidence: Array) -> float:
         """The logarithm of the prior that the smoothing stands for, up to a constant."""

@@ -56,11 +56,8 @@ def learn_trust(
     known = np.full(votes.n_rows, -1) if known is None else known
     if votes.n_rows > sample:
         rows, counts = sample_rows(votes, sample, known >= 0)
-        votes, start, known = (
-            replace(only_rows(votes, rows), counts=counts),
-            start[rows],
-            known[rows],
-        )
+        votes = replace(only_rows(votes, rows), counts=counts)
+        start, known = start[rows], known[rows]
     model = TrustModel(votes, known, start)
     given, proba = model.prior.given, model.prior.proba
     trust = model.learn(np.where(given[:, None], (proba + start) / 2, start))
@@ -85,8 +82,7 @@ class TrustModel(SubtypeModel):
         self.prior: Prior = votes.prior
         self.folds = _folds(votes, self.groups, start, np.nan_to_num(self.prior.proba))
         self.logs = log_shares(self.prior.proba[self.prior.given])
-        self.answered = self.answered | self.prior.given
-        self.counted = votes.counts * self.answered
+        self.counted = votes.counts * (self.answered | self.prior.given)
 
     def learn(self, proba: Array, tol: float = 1e-4, max_iter: int = 50) -> Trust:
         """The trust, from a first answer.
@@ -113,9 +109,8 @@ class TrustModel(SubtypeModel):
             proba = answer
             if moved < tol:
                 break
-        trust = Trust(
-            float(numbers[0]), numbers[1:], normalised(np.maximum(self.counted @ proba, LEAST)), 1.0
-        )
+        shares = normalised(np.maximum(self.counted @ proba, LEAST))
+        trust = Trust(float(numbers[0]), numbers[1:], shares, 1.0)
         worth = self._worth(proba, trust)
         return replace(trust, weight=worth, likelihood=likelihood / self.total)
 
@@ -175,14 +170,11 @@ def fit_slope_and_offsets(
     `prior` holds the slope near 1 and the offsets near 0: the inverse variances of what is thought
     of them beforehand.
     """
-    by_class, weighted = (
-        np.ascontiguousarray(logs.T),
-        np.ascontiguousarray((counts[:, None] * targets).T),
-    )  # a few long lines
-    held, middle = (
-        np.append(prior[0], np.full(len(start) - 1, prior[1])),
-        np.append(1.0, np.zeros(len(start) - 1)),
-    )
+    # A few long lines.
+    by_class = np.array(logs.T, order="C")
+    weighted = np.array((counts[:, None] * targets).T, order="C")
+    n_classes = len(start) - 1
+    held, middle = np.repeat(prior, [1, n_classes]), np.repeat([1.0, 0.0], [1, n_classes])
 
     def cost(numbers: Array) -> tuple[float, Array]:
         fit = log_softmax(numbers[0] * by_class + numbers[1:, None], axis=0)
@@ -190,7 +182,6 @@ def fit_slope_and_offsets(
         slopes = np.append(np.vdot(gap, by_class), gap.sum(axis=1)) + pull
         return float(-np.vdot(weighted, fit) + pull @ (numbers - middle) / 2), slopes
 
-    bounds = [(0.0, 5.0), *[(None, None)] * (len(start) - 1)]
-    return np.asarray(
-        minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 10}).x
-    )
+    bounds = [(0.0, 5.0), *[(None, None)] * n_classes]
+    settings = {"bounds": bounds, "options": {"maxiter": 10}}
+    return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B", **settings).x)

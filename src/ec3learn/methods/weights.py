@@ -138,24 +138,16 @@ def _shares_right(votes: Votes, groups: Membership, codes: Array) -> tuple[Array
     found = count_classes(votes, groups, codes, votes.counts, votes.n_classes).tocoo()
     (group, of_class), counts = found.coords, found.data
     n_models = len(votes.models)
-    pair, place = np.unique(
-        votes.models.group_model[group].astype(np.int64) * votes.n_classes + of_class,
-        return_inverse=True,
-    )
-    cast = np.bincount(
-        place, weights=counts, minlength=len(pair)
-    )  # votes of a model on objects of a class, where there are any
-    right = np.bincount(
-        place, weights=counts * (votes.models.group_class[group] == of_class), minlength=len(pair)
-    )
-    seen = cast > 0
-    model, share = (
-        (pair // votes.n_classes)[seen],
-        ((right + 1 / votes.n_classes) / (cast + 1))[seen],
-    )
-    n_seen = np.bincount(model, minlength=n_models)
-    mean = np.bincount(model, weights=share, minlength=n_models) / np.maximum(n_seen, 1)
-    return mean, np.bincount(model, weights=cast[seen], minlength=n_models)
+    numbers = votes.models.group_model[group].astype(np.int64) * votes.n_classes + of_class
+    pair, place = np.unique(numbers, return_inverse=True)
+    model = pair // votes.n_classes
+    # Votes of a model on objects of a class, where there are any.
+    cast = np.bincount(place, counts, len(pair))
+    right = np.bincount(place, counts * (votes.models.group_class[group] == of_class), len(pair))
+    share = np.where(cast > 0, (right + 1 / votes.n_classes) / (cast + 1), 0.0)
+    n_seen = np.bincount(model, cast > 0, n_models)
+    mean = np.bincount(model, share, n_models) / np.maximum(n_seen, 1)
+    return mean, np.bincount(model, cast, n_models)
 
 
 def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learned:
@@ -168,24 +160,13 @@ def _weights(votes: Votes, start: Array, shares: Array, n_votes: Array) -> Learn
     odds = np.log(np.maximum((n_classes - 1) * shares, 1e-300) / np.maximum(1 - shares, 1e-300))
     gained = np.maximum(odds, 0.0)
     if not gained[judged].any():
-        return Learned(
-            start,
-            (
-                Note(
-                    "worse than chance",
-                    "No classifier is better than chance, so all were weighted equally.",
-                ),
-            ),
-        )
+        text = "No classifier is better than chance, so all were weighted equally."
+        return Learned(start, (Note("worse than chance", text),))
     worse = tuple(votes.models[m].name for m in np.flatnonzero(judged & (odds < -1e-12)))
-    notes = (
-        (Note("worse than chance", f"Worse than chance and left out: {some(worse)}."),)
-        if worse
-        else ()
-    )
+    note = Note("worse than chance", f"Worse than chance and left out: {some(worse)}.")
     weights = start.copy()
     weights[judged] = gained[judged] * n_votes[judged].sum() / (n_votes[judged] @ gained[judged])
-    return Learned(weights, notes, worse)
+    return Learned(weights, (note,) if worse else (), worse)
 
 
 # ---- when not to trust it ------------------------------------------------------------------------
