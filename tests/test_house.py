@@ -225,7 +225,7 @@ def test_the_house_is_read_with_imports_in_functions_and_without_those_for_types
 
 
 # What the package may grow to; whoever makes it smaller lowers the number.
-LIMITS = {"statements": 9_300, "functions": 1_160, "classes": 120, "raises": 220, "lines": 400}
+LIMITS = {"statements": 9_000, "functions": 1_100, "classes": 115, "raises": 200, "lines": 400}
 
 
 def test_the_house_does_not_grow():

@@ -192,18 +192,3 @@ def test_how_to_draw_labels_is_said_so_that_it_can_be_copied():
     text, consensus = noted(said)["calibration"], solve(Votes.from_labels(said))
     call = re.search(r"consensus\.ask\(.*\)", text).group()
     assert len(eval(call, {"consensus": consensus})) == 30
-
-
-@pytest.mark.parametrize(
-    ("labels", "ends"),
-    [(range(10), "0 to 9"), (list("12345"), "1 to 5"), (range(4), None), ([0, 1, 2, 3, 5], None)],
-)
-def test_classes_that_look_like_scores_are_pointed_out(labels, ends):
-    labels = list(labels)
-    notes = noted({"a": labels * 4, "b": labels[::-1] * 4})
-    assert ("scores" in notes) == (ends is not None)
-    if ends:
-        assert (
-            f"look like scores from {ends}. If more is better, pass scale=Scale(r"
-            in notes["scores"]
-        )

@@ -122,7 +122,7 @@ class Membership:
             grams = [
                 (by_group @ rows.multiply(weight[:, None]).tocsr()).toarray() for weight in weights
             ]
-        if self.soft is not None:
+        if self.soft is not None and weights:
             shares, basis = self.soft
             mixed = np.zeros((self.n_groups, len(weights) * len(basis)))
             inner = np.zeros((len(basis), len(weights) * len(basis)))

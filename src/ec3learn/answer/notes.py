@@ -36,7 +36,6 @@ NoteKind = Literal[
     "overconfident",  # more confident than right, on labels that the method did not see
     "prior",  # how far class probabilities from elsewhere were trusted
     "repeats",  # several votes of a voter on one object
-    "scores",  # classes that look like scores, without a scale
     "same as majority",  # no label differs from the majority vote's
     "sample",  # only the most frequent rows were solved
     "two voters",  # who disagree, and nothing shows who of them is right
@@ -155,8 +154,6 @@ def table_notes(votes: Votes) -> list[Note]:
         sizes = f"{len(voters):,} voters, {count(votes.n_objects, 'object')} and {n_classes} labels"
         text = f"Perhaps columns are exchanged, for there are {sizes}."
         notes.append(Note("long table", text))
-    if all(model.kind != "grader" for model in votes.models) and not votes.stores.soft:
-        notes += _score_notes(labels)
     if int(votes.models.is_voter.sum()) == 1:
         text = "There is only one voter, so nothing tells where it is wrong."
         columns = f"{arg('objects')} and {arg('voters')}"
@@ -165,17 +162,6 @@ def table_notes(votes: Votes) -> list[Note]:
         kind: NoteKind = "long table" if wide and votes.n_objects >= LONG else "one voter"
         notes.append(Note(kind, f"{text} {remedy}" if wide else text))
     return notes
-
-
-def _score_notes(labels: Sequence[Any]) -> list[Note]:
-    """A note where the classes are five or more consecutive numbers, which have no order here."""
-    numbers = sorted(int(label) for label in labels if re.fullmatch("[0-9]{1,3}", str(label)))
-    if len(numbers) < max(5, len(labels)) or numbers[-1] - numbers[0] >= len(numbers):
-        return []
-    between = f"{numbers[0]} to {numbers[-1]}"
-    scale = f"scale=Scale(range({numbers[0]}, {numbers[-1] + 1})) and {arg('classes', ...)}"
-    text = f"The classes look like scores from {between}. If more is better, pass {scale}."
-    return [Note("scores", text)]
 
 
 def is_no_answer(label: Any, labels: Sequence[Any]) -> bool:
