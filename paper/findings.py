@@ -233,7 +233,7 @@ DEPARTURES = [
         "Sensor is not available",
     ),
     (
-        "At most 2,500 rows per data set; 20,000 in one study, and all in one, where Diabetes took too long (six minutes a training)",
+        "At most 2,500 rows per data set; 20,000 in one study, and all in one, where Diabetes took too long",
         "time",
     ),
     ("2 to 20 splits instead of 20, 20 in most experiments", "time"),

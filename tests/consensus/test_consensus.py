@@ -347,11 +347,11 @@ def test_an_object_whose_groups_overrule_its_votes_says_so():
         {"c": ["a", "b", "b", "b", "b"]}, {f"k{m}": [0] * 5 for m in range(6)}
     )
     why = EC3(alpha=1, beta=1, gamma=0.05).solve(votes).contested(9)["why"]
-    assert "1 of 1 said a, but its clusters speak for b" in why
+    assert "1 of 1 said a, but its clusters count too" in why
     said = {f"j{m}": ["a", "b"] * 30 for m in range(3)}
     known = dict.fromkeys(range(0, 40, 2), "b")
     why = solve(Votes.from_labels(said), known=known).contested(9)["why"]
-    assert set(why) == {"3 of 3 said a, but known labels speak for b", "3 of 3 said b"}
+    assert set(why) == {"3 of 3 said a, but known labels count too", "3 of 3 said b"}
 
 
 def test_alike_objects_are_shown_once_unless_asked_for(w8):

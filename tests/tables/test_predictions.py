@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ec3learn import InputError, solve, votes_from
+from ec3learn import InputError, MajorityVote, Votes, solve, votes_from
 from ec3learn.tables import (
     argilla_suggestions,
     label_studio_predictions,
@@ -130,3 +130,9 @@ def test_argilla_reads_the_records():
         suggestion = argilla.Record.from_dict(each).suggestions["mood"]
         said = each["suggestions"]["mood"]
         assert (suggestion.value, suggestion.score) == (said["value"], said["score"])
+
+
+def test_answers_without_names_cannot_go_back():
+    unnamed = MajorityVote().solve(Votes.from_labels({"ann": ["good"], "bob": ["bad"]}))
+    with pytest.raises(InputError, match="consensus must have the names of its objects"):
+        argilla_suggestions(unnamed, RECORDS, "mood")

@@ -89,7 +89,7 @@ def _why(outcome: Solution, votes: Votes, rows: Array) -> list[str]:
     tallies = (entries(votes)[rows] @ group_ballot(votes)).toarray().round(9)
     others = ["known labels"] * (outcome.known is not None)
     others += ["its clusters"] * has_clusterings(votes) + ["its prior"] * (votes.prior is not None)
-    besides = f"{' and '.join(others)} speak" if others else "how each voter errs speaks"
+    besides = f"{' and '.join(others)} count" if others else "how each voter errs counts"
     nothing = np.zeros(votes.n_rows) if outcome.unanswered_rows is None else outcome.unanswered_rows
     return [
         f"it has {outcome.lacking}"

@@ -196,7 +196,7 @@ def why_contested(
     if total == 0:
         return "nobody voted on it"
     if tally[answer] <= most - 1e-9:
-        return f"{said}, but {besides} for {classes[answer]}"
+        return f"{said}, but {besides} too"
     return f"the votes are tied between {', '.join(others)} and {last}" if others else said
 
 

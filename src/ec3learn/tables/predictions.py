@@ -106,9 +106,11 @@ def _answered(
     consensus: Consensus, items: Items, n: int | None
 ) -> list[tuple[dict[str, Any], Any, float]]:
     """The items that have an answer, each with its label and confidence."""
-    ids = [] if consensus.object_ids is None else [*map(plain, consensus.object_ids)]
+    if consensus.object_ids is None:
+        remedy = "Solve the votes of the table that was read, with `objects` named."
+        raise InputError("consensus", "must have the names of its objects", remedy=remedy)
     answers = zip(map(plain, consensus.labels()), consensus.confidence.tolist(), strict=True)
-    of_object = dict(zip(ids, answers, strict=False))
+    of_object = dict(zip(map(plain, consensus.object_ids), answers, strict=True))
     by_id = {item["id"]: item for item in items}
     wanted = by_id if n is None else consensus.ask(n)["object"]
     return [(by_id[i], *of_object[i]) for i in wanted if i in by_id and i in of_object]
