@@ -9,7 +9,6 @@ from ec3learn import Votes, kernels
 from ec3learn.algebra.membership import (
     chunks,
     entries,
-    evenly,
     membership,
     membership_of,
     normalised,
@@ -246,13 +245,3 @@ def test_squares_of_votes_are_those_of_the_matrix(votes):
     assert_allclose(
         squares_of_votes(votes, sums), votes.counts @ dense_membership(votes) ** 2, atol=1e-12
     )
-
-
-@pytest.mark.parametrize(("n", "most"), [(10, 20), (20, 20), (30, 20), (40, 20), (997, 100)])
-def test_a_sample_has_a_number_from_each_stretch_but_not_always_the_same_one(n, most):
-    drawn = evenly(n, most)
-    assert len(drawn) == min(n, most)
-    assert (np.diff(drawn) > 0).all()
-    assert np.all(np.abs(drawn - np.arange(len(drawn)) * n / len(drawn)) <= n / len(drawn))
-    if n == 2 * most:  # classes may alternate
-        assert set(drawn % 2) == {0, 1}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations_with_replacement, pairwise
 from typing import Any
 
@@ -17,7 +18,7 @@ from scipy import sparse
 
 from .._typing import Array
 from ..kernels import compiled
-from ..votes import Prior, Votes, group_meaning, soft_shares
+from ..votes import Prior, Votes, group_meaning, hardened, only_rows, soft_shares
 from ..votes.layout import entries_of_columns
 
 CHUNK = 1 << 16  # rows handled at a time
@@ -42,6 +43,7 @@ class Membership:
     prior: Prior | None = None
     soft: tuple[Array, Array] | None = None
     columns: Columns = field(default_factory=dict)
+    answered: dict[Any, Any] = field(default_factory=dict, init=False)  # by the rule that answered
 
     @property
     def n_rows(self) -> int:
@@ -61,6 +63,10 @@ class Membership:
         table = self.soft[0] @ self.soft[1]
         table[table <= 1e-14] = 0.0  # what rounding leaves of a share of 0
         return sparse.csr_array(self.entries + sparse.csr_array(table))
+
+    @cached_property
+    def _transposed(self) -> sparse.csc_array:
+        return self.entries.T
 
     def only(self, kept: Array) -> Membership:
         """The same rows in some of the groups."""
@@ -96,7 +102,7 @@ class Membership:
 
     def scatter(self, values: Array) -> Array:
         """A^m' values: for each group the sum over its rows."""
-        sums = np.asarray(self.entries.T @ values)
+        sums = np.asarray(self._transposed @ values)
         if self.soft is not None:
             sums += self.soft[1].T @ (self.soft[0].T @ values)
         return sums
@@ -150,6 +156,16 @@ def membership(votes: Votes) -> Membership:
         {} if stores.sparse is not None else {ends[m]: stores.hard[m] for m in sorted(stores.hard)}
     )
     return Membership(matrix, order, None, votes.prior, soft_shares(votes), columns)
+
+
+def membership_parts(votes: Votes, hard: bool) -> Iterator[tuple[slice, Membership]]:
+    """A^m of some rows at a time, which stays in the cache; also of hardened votes if asked."""
+    for rows in chunks(votes.n_rows, CHUNK // 8):
+        part = only_rows(votes, np.arange(rows.start, rows.stop))
+        groups = membership(part)
+        if hard and not part.stores.is_hard:
+            groups.hard = membership(hardened(part))
+        yield rows, groups
 
 
 def membership_of(
@@ -286,17 +302,16 @@ def normalised(sums: Array) -> Array:
     return np.divide(sums, totals, out=np.zeros_like(sums, dtype=np.float64), where=totals > 0)
 
 
-def evenly(n: int, most: int) -> Array:
-    """At most so many numbers below n, one at random from each stretch of equal length."""
-    if n <= most:
-        return np.arange(n)
-    ends = np.arange(most + 1) * n // most
-    return ends[:-1] + np.random.default_rng(0).integers(np.diff(ends))
-
-
 def row_marks(votes: Votes) -> Array:
     """A number for each distinct row that depends on its votes alone, to put rows in order."""
-    return np.asarray(entries(votes) @ np.random.default_rng(0).random(votes.models.n_groups))
+    weights = np.random.default_rng(0).random(votes.models.n_groups)
+    marks, stores = np.zeros(votes.n_rows), votes.stores
+    for m, (begin, end) in enumerate(pairwise(votes.models.offsets.tolist())):
+        if m in stores.hard:  # the last code is that of a missing vote
+            marks += np.append(weights[begin:end], 0.0)[stores.hard[m]]
+        elif m in stores.soft:
+            marks += stores.soft[m] @ weights[begin:end]
+    return marks if stores.sparse is None else marks + stores.sparse @ weights
 
 
 def sample_rows(
@@ -310,10 +325,10 @@ def sample_rows(
     frequent = counts > counts.sum() / size
     if kept is not None:
         frequent |= kept
-    rest = np.flatnonzero(~frequent)
+    rest = drawn = np.flatnonzero(~frequent)
     if len(rest) > size:
-        rest = rest[np.argsort(row_marks(votes)[rest], kind="stable")]
-    drawn = rest[evenly(len(rest), size)]
+        chance = np.modf(1e6 * row_marks(votes)[rest])[0]  # the last digits are as good as random
+        drawn = rest[np.argpartition(chance, size)[:size]]
     rows = np.sort(np.concatenate([np.flatnonzero(frequent), drawn]))
     more = float(counts[rest].sum()) / max(float(counts[drawn].sum()), 1e-300)
     return rows, np.where(frequent[rows], 1.0, more) * counts[rows]

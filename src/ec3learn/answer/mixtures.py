@@ -172,7 +172,7 @@ class PanelRule(Rule):
         proba = np.empty((groups.n_rows, len(self.fallback)))
         unanswered = np.empty(groups.n_rows, dtype=bool)
         for rows, part in groups.parts():
-            answers = [rule.answers(part) for rule in self.asked]
+            answers = self.answers_of_asked(part)
             proba[rows] = mean_of([answer for answer, _ in answers], self.shares)
             unanswered[rows] = np.all([nothing for _, nothing in answers], axis=0)
         proba[unanswered] = self.fallback

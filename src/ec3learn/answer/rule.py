@@ -85,6 +85,13 @@ class Rule(ABC):
         """The rules whose answers it uses."""
         return ()
 
+    def answers_of_asked(self, groups: Membership) -> list[tuple[Array, Array]]:
+        """The answers of these rules; one that several rules ask answers once."""
+        for rule in self.asked:
+            if rule not in groups.answered:
+                groups.answered[rule] = rule.answers(groups)
+        return [groups.answered[rule] for rule in self.asked]
+
     @property
     def takes_hard_votes(self) -> bool:
         """Whether it, or a rule that it asks, takes of a soft vote the most probable class only."""
@@ -130,9 +137,9 @@ class Rule(ABC):
             (m, VOTES): answer - other for m, other in zip(models.tolist(), without, strict=True)
         }
         if rows.prior is not None:
-            rows.prior = None
-            rows.hard = None if rows.hard is None else replace(rows.hard, prior=None)
-            moves[NOBODY, OWN] = answer - self._in_units(self.answers(rows)[0])[0]
+            hard = None if rows.hard is None else replace(rows.hard, prior=None)
+            alone = replace(rows, hard=hard, prior=None)
+            moves[NOBODY, OWN] = answer - self._in_units(self.answers(alone)[0])[0]
         rest = PRIOR if self.unit == "log evidence" else REST
         return {**moves, (NOBODY, rest): answer - sum(moves.values(), np.zeros(len(answer)))}
 
@@ -237,7 +244,7 @@ class GroupRule(Rule):
         self, groups: Membership, known: KnownLabels | None
     ) -> Iterator[tuple[slice, list[Pull]]]:
         """Each term's pull, some rows at a time; a term without any group of the row's has none."""
-        others = [rule.answers(groups) for rule in self.asked]
+        others = self.answers_of_asked(groups)
         groups, width = self.own_form(groups), len(self.fallback) + 1
         dense = groups.n_groups * width <= max(DENSE, groups.n_rows * width)
         tables = [term.table_for(groups, dense) for term in self.terms]

@@ -38,7 +38,7 @@ from .voters import labelled_rows
 
 SAMPLE = 3_000  # distinct rows that are enough to measure on
 LEAST_VOTERS = 4  # two in each half
-N_SPLITS, DRAWN = 7, 1_000  # of the voters into halves; voters drawn for sets to choose from
+N_SPLITS, DRAWN = 4, 1_000  # of the voters into halves; voters drawn for sets to choose from
 PSEUDO_VOTES = 1.0  # of the average voter: a voter with three votes shows little of its errors
 
 

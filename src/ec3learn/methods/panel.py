@@ -28,7 +28,7 @@ from .._text import listed, some
 from .._typing import Array
 from ..algebra.bayes import sample_of
 from ..algebra.em import MOST_CONFUSIONS, n_confusions
-from ..algebra.membership import membership, normalised
+from ..algebra.membership import membership, membership_parts, normalised
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, mean_of
 from ..answer.notes import DRAW_LABELS, Note
 from ..answer.rule import KnownLabels
@@ -128,34 +128,34 @@ class Panel(Method):
                 member._check()
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        sample = self._sample(votes)
-        learned_from = votes if sample is None else sample
-        answer = self._from_votes(learned_from)
-        if self.clusterings == "join" and has_clusterings(votes):
-            answer = _joined(answer, learned_from)
-        if sample is not None and answer.rule is not None:
-            groups = membership(votes)
-            if answer.rule.takes_hard_votes:
-                groups = replace(groups, hard=membership(hardened(votes)))
-            proba, unanswered = answer.rule.answers(groups)
-            answer = replace(answer, proba=proba, unanswered=unanswered)
-        if known is not None:
-            answer = taught(answer, votes, known)
+        sample = self._sample(votes, known)
+        if sample is None:
+            answer = self._learned_from(votes, known)
+        else:
+            part, rows = sample
+            labels = None if known is None else replace(known, codes=known.codes[rows])
+            answer = _answered(self._learned_from(part, labels), votes, known)
         if self.class_prior is not None:
             answer = with_class_shares(answer, votes, self.class_prior, known)
         return answer
 
-    def _sample(self, votes: Votes) -> Votes | None:
+    def _sample(self, votes: Votes, known: KnownLabels | None) -> tuple[Votes, Array] | None:
         """Rows to learn from where they are very many, and all voters and clusters in enough."""
         largest = max((model.n_groups for model in votes.models if not model.is_voter), default=0)
         if self.members != "default" or largest > MOST_CLUSTERS:
             return None
-        sample = sample_of(votes)
-        return None if sample is None else sample[0]
+        return sample_of(votes, None if known is None else known.labelled)
+
+    def _learned_from(self, votes: Votes, known: KnownLabels | None) -> Answer:
+        """The answer for all of these rows, corrected by labels."""
+        answer = self._from_votes(votes)
+        if self.clusterings == "join" and has_clusterings(votes):
+            answer = _joined(answer, votes)
+        return answer if known is None else taught(answer, votes, known)
 
     def _from_votes(self, votes: Votes) -> Answer:
         """The answer without labels; without clusterings far fewer rows may differ."""
-        fewer = without_clusterings(votes)
+        fewer = without_clusterings(votes) if has_clusterings(votes) else None
         voters, row = (votes, None) if fewer is None else fewer
         if self.members == "default":
             answer = default_answer(voters)
@@ -171,6 +171,18 @@ class Panel(Method):
         if row is None:
             return answer
         return replace(answer, proba=answer.proba[row], unanswered=answer.unanswered[row])
+
+
+def _answered(learned: Answer, votes: Votes, known: KnownLabels | None) -> Answer:
+    """The answer for all rows by the rule that was learned from some of them."""
+    assert learned.rule is not None
+    proba = np.empty((votes.n_rows, votes.n_classes))
+    unanswered = np.empty(votes.n_rows, dtype=bool)
+    for rows, groups in membership_parts(votes, learned.rule.takes_hard_votes):
+        proba[rows], unanswered[rows] = learned.rule.answers(groups)
+    if known is not None:
+        known.overwrite(proba, unanswered)
+    return replace(learned, proba=proba, unanswered=unanswered)
 
 
 def _joined(answer: Answer, votes: Votes) -> Answer:

@@ -304,10 +304,8 @@ def unweighted(votes: Votes) -> Votes:
 def without_clusterings(votes: Votes) -> tuple[Votes, Array] | None:
     """The votes as if clusterings had said nothing, and which of the merged rows each row is now.
 
-    None where that changes nothing: no rows are equal, or nothing clusters.
+    None where no more rows are equal then.
     """
-    if votes.models.is_voter.all():
-        return None
     hard, soft = dict(votes.stores.hard), dict(votes.stores.soft)
     for m in np.flatnonzero(~votes.models.is_voter).tolist():
         soft.pop(m, None)
