@@ -301,6 +301,7 @@ WITHOUT_LABELS: dict[str, dict[str, object]] = {
     "slope (SLOPE_PRECISION)": {"SLOPE_PRECISION": 1e6},
     "votes (VOTE_PRECISION, LOOSE)": {"VOTE_PRECISION": 1e6, "LOOSE": 1e6},
     "looser votes (LOOSE)": {"LOOSE": 30.0},
+    "looser votes only where they are clearly better (CLEARLY)": {"CLEARLY": 0.0},
 }
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from .base import METHODS, Method, method_of, solve
+from .base import METHODS, Method, method_of, plain_parameters, solve
 from .bgcm import BGCM
 from .bwa import BWA
 from .c3e import C3EKL, C3ESL
@@ -12,7 +12,6 @@ from .dawid_skene import EBCC, DawidSkene
 from .ec3.ec3 import EC3
 from .ec3.tuning import tune_weights
 from .panel import Panel
-from .parameters import plain_parameters
 from .regression import StackedVote
 from .upe import UPE
 from .voting import MajorityVote, SoftVote, WeightedVote

@@ -37,7 +37,7 @@ from ..votes import (
 )
 from ..votes.encoding import known_codes
 from ..votes.layout import frozen
-from .parameters import Check, plain_parameters
+from .parameters import Check
 
 MOST_DIRECT_GROUPS = 10_000  # of which a dense matrix fits into memory
 
@@ -251,6 +251,23 @@ def prior_note(votes: Votes) -> Note:
         worth += f", its log-probabilities times {trust.slope:.2f}"
         text = f"The prior of {count(n_given, 'object')} was trusted: {worth}."
     return Note("prior", text)
+
+
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON can hold them."""
+    return {name: _plain(value) for name, value in parameters.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): float(number) for key, number in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and np.isinf(value):
+        return "inf"  # JSON has no infinity
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
 
 
 # ---- by name -------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._checks import InputTypeError
 from .._text import listed, some
 from .._typing import Array
-from ..algebra.bayes import sample_of
+from ..algebra.bayes import ENOUGH, SAMPLE, sample_of
 from ..algebra.em import MOST_CONFUSIONS, n_confusions
 from ..algebra.membership import membership, membership_parts, normalised
 from ..answer.mixtures import PanelRule, PrecisionRule, SubtypeRule, mean_of
@@ -56,8 +56,6 @@ from .voting import NO_VOTE, WeightedVote, weighted_answer
 LEARNED = 0.85  # share of the answers that learn how each voter errs, where voters are many
 UNSEEN = 3.0  # errors that voters share correlate by three times what their votes show of it
 CLASS_OBJECTS = 100  # the mean votes count as so many objects in what is thought of the classes
-MOST_CLUSTERS = 100  # of a clustering that is learned from a sample: each has about 1,000 objects
-TO_GROUPS = (0.5, 0.0, 0.5, 0.0)  # alpha, beta, gamma, delta of EC3 towards the answer from votes
 
 
 @dataclass(eq=False, repr=False)
@@ -142,7 +140,7 @@ class Panel(Method):
     def _sample(self, votes: Votes, known: KnownLabels | None) -> tuple[Votes, Array] | None:
         """Rows to learn from where they are very many, and all voters and clusters in enough."""
         largest = max((model.n_groups for model in votes.models if not model.is_voter), default=0)
-        if self.members != "default" or largest > MOST_CLUSTERS:
+        if self.members != "default" or largest * ENOUGH > SAMPLE:
             return None
         return sample_of(votes, None if known is None else known.labelled)
 
@@ -187,9 +185,11 @@ def _answered(learned: Answer, votes: Votes, known: KnownLabels | None) -> Answe
 
 def _joined(answer: Answer, votes: Votes) -> Answer:
     """The mean of the answer from votes and of answers in which the clusterings count."""
+    # Half of the pull is to the answer from the votes, half to the groups.
+    to_groups = EC3(alpha=0.5, beta=0.0, gamma=0.5, delta=0.0)
     answers = {
         "that from the votes": answer,
-        "EC3 towards it": EC3(*TO_GROUPS).answer_towards(answer, votes),
+        "EC3 towards it": to_groups.answer_towards(answer, votes),
     }
     if not are_mostly_soft(votes):  # clusters add less than probabilities know already
         by_clusters = DawidSkene(clusterings="voters").answer(votes, None)

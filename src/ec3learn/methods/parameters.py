@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from .._checks import InputError, is_number, require_choice, require_integer, require_number
 
@@ -31,20 +29,3 @@ def require_pull(name: str, value: Any) -> None:
             got=value,
             remedy="Use numpy.inf to keep known labels fixed.",
         )
-
-
-def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON can hold them."""
-    return {name: _plain(value) for name, value in parameters.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): float(number) for key, number in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and np.isinf(value):
-        return "inf"  # JSON has no infinity
-    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)

@@ -24,6 +24,7 @@ from ..algebra.membership import entries, membership
 from ..answer.mixtures import RegressionRule, centred_logs
 from ..answer.notes import Note
 from ..answer.rule import KnownLabels
+from ..diagnosis.metrics import LEAST_LABELS
 from ..votes import Votes, n_alike, only_rows
 from ..votes.prior import log_shares
 from .base import Answer, Method, method_of
@@ -31,10 +32,8 @@ from .base import Answer, Method, method_of
 # What is thought before a label is seen: b is N(0, 1), s is N(1, 1/3), w is N(0, 1/30).
 OFFSET_PRECISION, SLOPE_PRECISION, VOTE_PRECISION = 1.0, 3.0, 30.0
 LOOSE = 3.0  # the precision of w where the votes have much to add, as models of unequal skill do
-TINY = 1e-6  # variance of a voter who always says the same
+CLEARLY = 5.0  # log-odds by which hidden labels must prefer that: 150 to 1
 FOLDS = 5  # in which labels are hidden to judge what they teach
-FEWEST = 10  # labels whose cross-validated log loss is worth a sentence
-CLEARLY = 5.0  # nats by which hidden labels are predicted better in all
 
 
 @dataclass(eq=False, repr=False)
@@ -158,14 +157,18 @@ def vote_columns(votes: Votes) -> VoteColumns:
             place = np.nan_to_num(positions, nan=np.nanmean(positions))
             place = place - mass[own] @ place / total
             column[own] = own[0]
-            value[own] = place / np.sqrt(max(float(mass[own] @ place**2) / total, TINY))
+            value[own] = place * _scale(mass[own] @ place**2 / total)
         elif m not in tables and squares[own].sum() < mass[own].sum():
-            spread = np.mean(squares[own] / total - (mass[own] / total) ** 2)
-            value[own] = 1 / np.sqrt(max(float(spread), TINY))
+            value[own] = _scale(np.mean(squares[own] / total - (mass[own] / total) ** 2))
     shape = (len(groups),) * 2
     return VoteColumns(
         groups, soft, sparse.csr_array((value, (np.arange(len(groups)), column)), shape=shape)
     )
+
+
+def _scale(variance: float) -> float:
+    """By what numbers with this variance are multiplied to vary by 1; all alike stay finite."""
+    return 1 / np.sqrt(max(float(variance), 1e-6))
 
 
 class Lesson:
@@ -227,7 +230,7 @@ class Lesson:
         before = -log_softmax(self.logs, axis=1)[rows, self.codes]
         n = round(float(total))
         text = f"{count(n, 'known label')} corrected the answer"
-        if n >= FEWEST:
+        if n >= LEAST_LABELS:
             losses = f"{weights @ after / total:.3f} with them and {weights @ before / total:.3f}"
             text += f": cross-validated log loss {losses} without"
             text += f": {n:,} labels show no difference" * bool(weights @ (after - before) >= 0)
