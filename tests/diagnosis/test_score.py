@@ -12,7 +12,7 @@ from ec3learn import EC3, MajorityVote, Panel, SoftVote, Votes, WeightedVote, co
 from ec3learn.demo import demo_votes
 from ec3learn.diagnosis import cross_validate, judge
 from ec3learn.diagnosis.score import cross_fit, quality
-from ec3learn.diagnosis.warnings import score_notes
+from ec3learn.diagnosis.summary import score_notes
 
 TRUTH = np.tile([0, 1], 30)
 VOTES = Votes.from_labels({"good": TRUTH, "too": TRUTH, "bad": np.zeros(60, dtype=int)})

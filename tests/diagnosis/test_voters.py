@@ -13,17 +13,13 @@ from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes, dia
 from ec3learn._checks import InputTypeError
 from ec3learn.answer.notes import Note
 from ec3learn.diagnosis import pairs, voter_checks
+from ec3learn.diagnosis.correlation import _evidence_of_bias, bias_notes, notes_on_bias
 from ec3learn.diagnosis.metrics import kappa, mutual_information, sampled
-from ec3learn.diagnosis.voter_checks import (
-    _evidence_of_bias,
-    bias_notes,
-    notes_on_bias,
-    worst_first,
-)
+from ec3learn.diagnosis.voters import worst_first
 from ec3learn.votes import only_rows
 
 judging = import_module("ec3learn.diagnosis.voters")  # the package has functions of these names
-doubting = import_module("ec3learn.diagnosis.voter_checks")
+doubting = import_module("ec3learn.diagnosis.correlation")
 pairing = import_module("ec3learn.diagnosis.pairs")
 
 GOOD = np.tile(["a", "b"], 300)

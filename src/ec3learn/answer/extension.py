@@ -20,7 +20,7 @@ from ..algebra.membership import Membership, entries, membership_of
 from ..votes import Prior, Votes, as_class_votes, hardened, n_alike
 from ..votes.labels import kind_of
 from ..votes.layout import frozen
-from .solution import Solution, unanswered_notes
+from .solution import Solution, matching_labels, unanswered_notes
 
 KINDS = {"int": "whole numbers", "str": "texts", "bool": "True and False"}  # of labels
 
@@ -142,14 +142,6 @@ def _aligned_entries(outcome: Solution, votes: Votes, warn: bool) -> sparse.csr_
     seen = np.flatnonzero(target >= 0)
     shape = (len(target), int(offsets[-1]))
     return matrix @ sparse.csr_array((np.ones(len(seen)), (seen, target[seen])), shape=shape)
-
-
-def matching_labels(labels: Array, ours: Array) -> Array:
-    """The place of each label among ours, -1 for none; 1, True and "1" are three labels."""
-    place = {(kind_of(label), label): j for j, label in enumerate(ours.tolist())}
-    return np.array(
-        [place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64
-    )
 
 
 def _warn_unseen(outcome: Solution, votes: Votes, target: Array) -> None:

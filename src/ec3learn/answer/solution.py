@@ -367,3 +367,11 @@ def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> 
             offsets -= move * min(1.0, 2 * temperature / max(np.abs(move).max(), 1e-300))
             offsets -= offsets.mean()
     return (proba + offsets).argmax(axis=1)
+
+
+def matching_labels(labels: Array, ours: Array) -> Array:
+    """The place of each label among ours, -1 for none; 1, True and "1" are three labels."""
+    place = {(kind_of(label), label): j for j, label in enumerate(ours.tolist())}
+    return np.array(
+        [place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64
+    )

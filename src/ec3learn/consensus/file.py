@@ -25,8 +25,7 @@ from ..answer.notes import Note
 from ..answer.rule import GroupRule, Term
 from ..answer.solution import Solution
 from ..diagnosis.metrics import row_weights
-from ..diagnosis.voter_checks import voter_checks
-from ..diagnosis.voters import voters
+from ..diagnosis.voters import voter_checks, voters
 from ..votes import BaseModel, Scale, Trust
 from ..votes.labels import plain
 from ..votes.layout import frozen

@@ -7,34 +7,24 @@ next voter errs on them too. To estimate a share, objects must be drawn at rando
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from .._checks import require_bool, require_choice, require_integer, require_seed
 from .._table import Table
+from .._text import number_text
 from .._typing import Array
 from ..algebra.membership import entries
-from ..answer.extension import matching_labels
-from ..answer.solution import Solution, Solved, solution_of
-from ..votes import Votes, group_ballot, has_clusterings, has_graders, n_alike, votes_on
-from ..votes.labels import plain
-from .explanation import tally_of, tally_text, why_contested
+from ..answer.solution import Solution, Solved, matching_labels, solution_of
+from ..votes import BaseModel, Votes, group_ballot, has_clusterings, has_graders, n_alike, votes_on
+from ..votes.labels import Label, plain
 from .labels import taught_labels
 from .metrics import votes_per_row
 
 Goal = Literal["label", "vote", "share"]
-
-CLOSE = 0.1  # the margin below which an object is a close call
-# The next is worth less by this power of the number of votes, or of objects with the same votes:
-DISCOUNT = 0.25
-
-
-def close_calls(outcome: Solved) -> Array:
-    """Which rows are close calls: without a known label, top classes less than 0.1 apart."""
-    outcome = solution_of(outcome)
-    close = outcome.row_margin < CLOSE
-    return close if outcome.known is None else close & ~outcome.known.labelled
 
 
 def contested(outcome: Solved, n: int = 10, *, distinct: bool = True) -> Table:
@@ -94,9 +84,41 @@ def _why(outcome: Solution, votes: Votes, rows: Array) -> list[str]:
     return [
         f"it has {outcome.lacking}"
         if empty
-        else why_contested(tally, labels, answer, graded, besides)
+        else _why_contested(tally, labels, answer, graded, besides)
         for empty, tally, answer in zip(nothing[rows], tallies, answers.tolist(), strict=True)
     ]
+
+
+def _why_contested(
+    tally: Array, classes: Sequence[Label], answer: int, graded: bool, besides: str
+) -> str:
+    """In a few words why an object is contested, from the votes for each class and its answer.
+
+    `graded` says that voters answered on a scale, and `besides` what counts beside the votes.
+    """
+    most, total = float(tally.max()), float(tally.sum())
+    *others, last = (str(classes[z]) for z in np.flatnonzero(tally > most - 1e-9).tolist())
+    said = f"{number_text(most)} of {number_text(total)} {'lean to' if graded else 'said'} {last}"
+    if total == 0:
+        return "nobody voted on it"
+    if tally[answer] <= most - 1e-9:
+        return f"{said}, but {besides} too"
+    return f"the votes are tied between {', '.join(others)} and {last}" if others else said
+
+
+def tally_of(answers: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
+    """How many voters gave each answer, most votes first; soft votes count by their shares."""
+    counts: Counter[Label] = Counter()
+    for m, answer in answers.items():
+        if models[m].is_voter:
+            counts.update(answer if isinstance(answer, dict) else {answer: 1})
+    return [(label, n) for label, n in counts.most_common() if n > 0]
+
+
+def tally_text(tally: list[tuple[Label, float]], most: int = 5) -> str:
+    """The first answers of a tally, and how many votes each has, as text."""
+    shown = [f"{label} ({number_text(n)})" for label, n in tally[:most]]
+    return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
 
 
 # ---- whom to ask next ----------------------------------------------------------------------------
@@ -155,10 +177,11 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
         again = (known >= 0) & (rng.random(len(known)) < chance)  # their labels are there already
         chosen = np.sort(np.append(rng.choice(unknown, n, replace=False), np.flatnonzero(again)))
     else:
+        # The next object with the same votes is worth less, as is the next vote: by a fourth root.
         wrong = 1 - outcome.row_proba.max(axis=1)
-        gain[unknown] = wrong[row_of[unknown]] / _place_in_row(row_of[unknown]) ** DISCOUNT
+        gain[unknown] = wrong[row_of[unknown]] / _place_in_row(row_of[unknown]) ** 0.25
         if goal == "vote":
-            gain /= np.maximum(n_votes[row_of], 1.0) ** DISCOUNT
+            gain /= np.maximum(n_votes[row_of], 1.0) ** 0.25
         chosen = np.argsort(-gain.round(12), kind="stable")[:n]
     rows, labels = row_of[chosen], [plain(label) for label in outcome.classes]
     return Table(

@@ -21,7 +21,6 @@ where all labels are alike or the answer is right on all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,18 +35,12 @@ from .labels import HARD, Labels, given_labels, measuring, proba_without_labels,
 from .metrics import Z95, are_counts, given_weights, wilson_interval
 from .voters import ballots
 
-LEAST_LABELS = 10
+LEAST_DRAWN = 10  # labels: with fewer, intervals say nothing
 COLUMNS = ("measure", "value", "low", "high", "plain", "plain_low", "plain_high", "labels", "worth")
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A number, its 95 % interval, and how many labels alone would give one as short."""
-
-    value: float
-    low: float
-    high: float
-    worth: float
+# A number, the ends of its 95 % interval, and how many labels alone would give one as short.
+Estimate = tuple[float, float, float, float]
 
 
 def estimate(
@@ -119,11 +112,11 @@ def estimate(
             n_labels, n_right = (float(open_times @ part) for part in (labelled, labelled * right))
             alone = (n_right / n_labels, *wilson_interval(n_right, n_labels))
             n_so, n_open = float(settled @ right), float(open_times.sum())
+            *powered, worth = estimated
             numbers = [
-                (n_so + n_open * share) / float(times @ among)
-                for share in (estimated.value, estimated.low, estimated.high, *alone)
+                (n_so + n_open * share) / float(times @ among) for share in (*powered, *alone)
             ]
-            rows.append([group, measure, *numbers, round(n_labels), round(estimated.worth)])
+            rows.append([group, measure, *numbers, round(n_labels), round(worth)])
     table = Table.of(("group", *COLUMNS), rows)
     return table.select(*COLUMNS) if by is None else _with_left_out(table, outcome, by)
 
@@ -145,25 +138,27 @@ def _groups(outcome: Solution, by: Any) -> list[tuple[Label, Array]]:
 def _with_left_out(table: Table, outcome: Solution, by: Any) -> Table:
     """The table, with a note on the groups that it does not have."""
     names = [str(name) for name, _ in _groups(outcome, by) if name not in table["group"]]
-    note = f"Left out, with fewer than {LEAST_LABELS} labels: {some(names)}." if names else ""
+    note = f"Left out, with fewer than {LEAST_DRAWN} labels: {some(names)}." if names else ""
     return Table(table.columns, note)
 
 
-def class_shares(outcome: Solution, labels: Labels) -> list[Estimate]:
+def class_shares(outcome: Solution, labels: Labels) -> Table:
     """The share of each class by labels that the answer was given; empty if they do not show it.
 
     The answer helps where known labels corrected one that was made without them, as it then does in
     `estimate`. Elsewhere the labels count alone.
     """
-    drawn = measuring(outcome, labels)
-    if drawn is None or not are_counts(given_weights(outcome)):
-        return []
-    proba = proba_without_labels(outcome)
-    if proba is None:
-        proba = np.zeros((outcome.n_objects, len(outcome.classes)))
-    codes, times = drawn.codes, _times(outcome)
-    shares = (_estimated(codes == z, column, codes >= 0, times) for z, column in enumerate(proba.T))
-    return [share for share in shares if share is not None]
+    drawn, rows = measuring(outcome, labels), []
+    if drawn is not None and are_counts(given_weights(outcome)):
+        codes, times = drawn.codes, _times(outcome)
+        proba = proba_without_labels(outcome)
+        for z, label in enumerate(outcome.classes):
+            sure = np.zeros(len(codes)) if proba is None else proba[:, z]
+            estimated = _estimated(codes == z, sure, codes >= 0, times)
+            if estimated is not None:
+                n_labels = int(times @ (codes >= 0))
+                rows.append([f"share of class {plain(label)}", *estimated, n_labels])
+    return Table.of(("measure", "value", "low", "high", "worth", "labels"), rows)
 
 
 def _estimated(right: Array, sure: Array, labelled: Array, times: Array) -> Estimate | None:
@@ -172,7 +167,7 @@ def _estimated(right: Array, sure: Array, labelled: Array, times: Array) -> Esti
     Each object counts so many `times`.
     """
     chosen = np.repeat(np.arange(len(times)), np.where(labelled, times, 0))
-    if len(chosen) < LEAST_LABELS:
+    if len(chosen) < LEAST_DRAWN:
         return None
     return prediction_powered(right[chosen] * 1.0, sure[chosen], sure, times * ~labelled)
 
@@ -207,8 +202,8 @@ def _labels_to_learn_from(outcome: Solution, known: Any) -> Labels:
         )
     labels = labels.only(~given)
     n_labels = int(_times(outcome) @ (labels.codes >= 0))
-    if n_labels < LEAST_LABELS:
-        raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels)
+    if n_labels < LEAST_DRAWN:
+        raise InputError("known", f"must have at least {LEAST_DRAWN} labels", got=n_labels)
     return labels
 
 
@@ -235,7 +230,7 @@ def _voter_questions(outcome: Solution, codes: Array) -> Iterator[tuple[str, Arr
     cast = ballots(votes, outcome.classes)
     shares = cast.weights / np.maximum(votes.counts[cast.rows], 1e-300)  # of one vote
     n_labels = np.bincount(cast.voters, labelled[cast.rows] * shares).round(6)
-    for m in np.flatnonzero(n_labels >= LEAST_LABELS).tolist():
+    for m in np.flatnonzero(n_labels >= LEAST_DRAWN).tolist():
         rows = cast.rows[cast.voters == m]
         named = np.flatnonzero((cast.voters == m) & (cast.classes >= 0))
         of_rows = np.zeros_like(outcome.row_proba)
@@ -284,4 +279,4 @@ def _with_interval(value: float, variance: float, y: Array, n: float) -> Estimat
     scale, slope = 1 + Z95**2 / worth, Z95**2 * (1 - 2 * value) / (2 * worth)
     middle = value + slope / scale
     half = float(np.sqrt(slope**2 + scale * Z95**2 * variance)) / scale
-    return Estimate(value, max(middle - half, 0.0), min(middle + half, 1.0), worth)
+    return value, max(middle - half, 0.0), min(middle + half, 1.0), worth

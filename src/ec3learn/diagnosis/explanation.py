@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._table import Table
-from .._text import clipped, count, number_text, printable, shown
+from .._text import clipped, count, printable, shown
 from .._typing import Array
 from ..answer.extension import aligned_membership
 from ..answer.rule import REST, KnownLabels
 from ..answer.solution import Solved, solution_of
-from ..votes import BaseModel
 from ..votes.labels import Label, plain
 
 NO_PARTS = "The answer of this method is not a sum of parts."
@@ -169,41 +167,6 @@ def _columns(parts: list[Array], classes: Array, unit: str) -> dict[str, Sequenc
     weight = table.sum(axis=1) if unit == "probability" else np.ptp(table, axis=1)
     gave = zip(classes, table.T.tolist(), strict=True)
     return {"weight": weight.tolist(), **{f"to {plain(label)}": part for label, part in gave}}
-
-
-# ---- votes in words ------------------------------------------------------------------------------
-
-
-def tally_of(answers: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
-    """How many voters gave each answer, most votes first; soft votes count by their shares."""
-    counts: Counter[Label] = Counter()
-    for m, answer in answers.items():
-        if models[m].is_voter:
-            counts.update(answer if isinstance(answer, dict) else {answer: 1})
-    return [(label, n) for label, n in counts.most_common() if n > 0]
-
-
-def why_contested(
-    tally: Array, classes: Sequence[Label], answer: int, graded: bool, besides: str
-) -> str:
-    """In a few words why an object is contested, from the votes for each class and its answer.
-
-    `graded` says that voters answered on a scale, and `besides` what counts beside the votes.
-    """
-    most, total = float(tally.max()), float(tally.sum())
-    *others, last = (str(classes[z]) for z in np.flatnonzero(tally > most - 1e-9).tolist())
-    said = f"{number_text(most)} of {number_text(total)} {'lean to' if graded else 'said'} {last}"
-    if total == 0:
-        return "nobody voted on it"
-    if tally[answer] <= most - 1e-9:
-        return f"{said}, but {besides} too"
-    return f"the votes are tied between {', '.join(others)} and {last}" if others else said
-
-
-def tally_text(tally: list[tuple[Label, float]], most: int = 5) -> str:
-    """The first answers of a tally, and how many votes each has, as text."""
-    shown = [f"{label} ({number_text(n)})" for label, n in tally[:most]]
-    return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
 
 
 def _said_text(answer: Any) -> str:

@@ -18,6 +18,7 @@ from ..answer.extension import aligned_membership
 from ..answer.mixtures import RegressionRule
 from ..answer.rule import Rule
 from ..answer.solution import Solution, margin_of
+from ..votes import Votes, only_rows, split_by
 from ..votes.encoding import draw_of, known_codes, rows_by_name
 from .metrics import object_weights
 
@@ -152,3 +153,10 @@ def uncorrected(rule: Rule) -> Rule:
     while isinstance(rule, RegressionRule):
         rule = rule.base
     return rule
+
+
+def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
+    """The votes on objects with a label, and the number of the class of each of their rows."""
+    split, row_codes = split_by(votes, codes)
+    rows = np.flatnonzero(row_codes >= 0)
+    return only_rows(split, rows), row_codes[rows]

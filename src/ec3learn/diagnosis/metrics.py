@@ -12,8 +12,7 @@ from scipy.special import entr, ndtri
 from .._checks import require_kind
 from .._typing import Array
 from ..algebra.membership import entries, membership, normalised, sample_rows
-from ..answer.extension import matching_labels
-from ..answer.solution import Solution, Solved, solution_of, top_classes
+from ..answer.solution import Solution, Solved, matching_labels, solution_of, top_classes
 from ..votes import Votes, group_ballot, hardened
 
 FEW = 30  # objects, or votes, below which a voter is not judged
@@ -23,7 +22,7 @@ MOST_COMPARED = 100  # voters that are compared two by two: those with the most 
 SAMPLE = 20_000  # distinct rows that are enough to judge voters by
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
 Z95 = float(ndtri(0.975))
-MAJORITY = "MajorityVote"  # the method that is the majority vote itself
+CLOSE = 0.1  # the margin below which an object is a close call
 
 
 def require_votes(votes: Any) -> None:
@@ -99,6 +98,12 @@ def open_rows(outcome: Solution) -> Array:
     return ~known.labelled
 
 
+def close_calls(outcome: Solution) -> Array:
+    """Which rows are close calls: without a known label, top classes less than 0.1 apart."""
+    close = outcome.row_margin < CLOSE
+    return close if outcome.known is None else close & ~outcome.known.labelled
+
+
 def votes_per_row(votes: Votes, counted: Array) -> Array:
     """How many votes each distinct row has, of the groups that are `counted`."""
     groups = membership(votes)
@@ -163,7 +168,7 @@ def majority(outcome: Solved) -> Majority | None:
 
 def is_majority(outcome: Solution) -> bool:
     """Whether an answer is the majority vote itself."""
-    return outcome.made_by == MAJORITY
+    return outcome.made_by == "MajorityVote"
 
 
 def changed_rows(outcome: Solution, votes: Majority) -> Array:

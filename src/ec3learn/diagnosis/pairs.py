@@ -10,8 +10,7 @@ from scipy.spatial.distance import squareform
 
 from .._typing import Array
 from ..algebra.membership import entries, normalised
-from ..answer.extension import matching_labels
-from ..answer.solution import Solved, solution_of
+from ..answer.solution import Solved, matching_labels, solution_of
 from ..votes import Votes, only_rows, votes_per_model
 from .metrics import (
     FEW,
@@ -24,8 +23,6 @@ from .metrics import (
 )
 
 ALIKE = 0.98  # similarity from which two base models may be redundant
-# What Cohen's kappa of two classifiers must reach, at the lower end of its 95 % interval:
-BEYOND_CHANCE = 0.7
 
 
 @dataclass(frozen=True)
@@ -130,4 +127,5 @@ def _agreements(answers: Array, right: Array, counts: Array) -> tuple[Array, Arr
     shares = normalised(np.stack([(answers == z) @ counts for z in classes], axis=1))
     chance = np.minimum(shares @ shares.T, 1 - 1e-12)
     low, _ = wilson_ends(share, np.maximum(common, 1e-9))
-    return share, common, copies & ((low - chance) / (1 - chance) >= BEYOND_CHANCE)
+    kappa = (low - chance) / (1 - chance)  # at the lower end of its 95 % interval
+    return share, common, copies & (kappa >= 0.7)

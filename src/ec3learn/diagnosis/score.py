@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -18,7 +18,6 @@ from .._text import count, percent
 from .._typing import Array
 from ..algebra.membership import entries
 from ..answer.solution import Solution, Solved, solution_of
-from ..votes import Votes
 from ..votes.labels import plain
 from .labels import HARD, Labels, given_labels, measuring, read_labels, taught_labels
 from .metrics import (
@@ -31,13 +30,8 @@ from .metrics import (
     wilson_interval,
 )
 
-
-class Solver(Protocol):
-    """A method that can be asked again."""
-
-    def solve(self, votes: Votes, known: Any = None) -> Solved:
-        """Solve votes with some known labels."""
-        ...
+if TYPE_CHECKING:
+    from ..methods import Method
 
 
 @dataclass(frozen=True)
@@ -156,7 +150,7 @@ def not_judged(outcome: Solved, truth: Any) -> InputError:
     return InputError("truth", "must hold a label that the method was not given", came="none")
 
 
-def cross_validate(outcome: Solved, method: Solver) -> Score | None:
+def cross_validate(outcome: Solved, method: Method) -> Score | None:
     """Hide a fifth of the known labels at a time, solve again, and count which come out right.
 
     None says that there are fewer than 20 known labels that were drawn at random.
@@ -199,7 +193,7 @@ def _one_by_one(outcome: Solution, labelled: Array) -> Solution:
     return replace(outcome, votes=votes, index=row_of, label_chances=chances, object_ids=None)
 
 
-def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:
+def cross_fit(outcome: Solution, method: Method) -> tuple[Array, Array]:
     """The class probabilities and classes of objects by answers that did not see their labels."""
     votes, codes = outcome.require_votes("cross-validation"), taught_labels(outcome).codes
     labels = np.array([*votes.classes, None], dtype=object)  # the last one for a code of -1

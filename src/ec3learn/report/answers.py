@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .._checks import InputError
+from .._table import Table
 from .._text import number_text
 from .._typing import Array
 from ..algebra.membership import normalised
-from ..answer.extension import matching_labels
 from ..answer.solution import Solution
 from ..diagnosis import (
     agreement,
@@ -25,14 +25,16 @@ from ..diagnosis import (
     explain,
     judge,
 )
-from ..diagnosis.contested import CLOSE, close_calls
+from ..diagnosis.contested import tally_of
 from ..diagnosis.correlation import independent_votes
 from ..diagnosis.estimate import class_shares
-from ..diagnosis.explanation import Explanation, tally_of
+from ..diagnosis.explanation import Explanation
 from ..diagnosis.labels import HARD, given_labels, measuring, read_labels, taught_labels
 from ..diagnosis.metrics import (
+    CLOSE,
     are_counts,
     changed_rows,
+    close_calls,
     given_weights,
     is_majority,
     majority,
@@ -42,7 +44,7 @@ from ..diagnosis.metrics import (
 )
 from ..diagnosis.summary import Summary
 from ..votes import Votes, votes_on
-from ..votes.labels import label_array, plain
+from ..votes.labels import plain
 
 MOST_CLASSES = 20  # shown; the others are added up
 LOOKUPS = 4e5  # groups looked up for explanations: with many, only the first objects get one
@@ -251,12 +253,7 @@ def _estimates(subject: Subject) -> list[Facts]:
             return list(estimate(subject.consensus, None, subject.judged).rows())
         except InputError:
             return []
-    known = taught_labels(subject.consensus)
-    n_labels = round(float(subject.weight @ (known.codes >= 0)))
-    return [
-        {"measure": f"share of class {name}", **vars(share), "labels": n_labels}
-        for name, share in zip(subject.names, class_shares(subject.consensus, known), strict=False)
-    ]
+    return list(class_shares(subject.consensus, taught_labels(subject.consensus)).rows())
 
 
 # ---- the most contested objects ------------------------------------------------------------------
@@ -338,20 +335,15 @@ def _tipped(explanation: Explanation, row: Mapping[str, Any]) -> Facts | None:
     """By how much each base model and term favours the label over the runner-up."""
     if not explanation.parts or row["runner_up"] is None:
         return None
-    label, other = matching_labels(
-        label_array([row["label"], row["runner_up"]]), explanation.classes
-    )
-    models: dict[str, float] = defaultdict(float)
-    terms: dict[str, float] = defaultdict(float)
-    for (model, term), part in explanation.parts.items():
-        lead = float(part[label] - part[other])
-        models[model] += lead
-        terms[term] += lead
 
-    def strongest(leads: dict[str, float]) -> list[tuple[str, float]]:
-        return sorted(
-            ((name, lead) for name, lead in leads.items() if abs(lead) >= 5e-4),
-            key=lambda item: -abs(item[1]),
-        )[:6]
+    def strongest(table: Table, names: str) -> list[tuple[str, float]]:
+        ours, theirs = (table[f"to {row[which]}"] for which in ("label", "runner_up"))
+        leads = [
+            (name, one - other)
+            for name, one, other in zip(table[names], ours, theirs, strict=True)
+            if abs(one - other) >= 5e-4
+        ]
+        return sorted(leads, key=lambda lead: -abs(lead[1]))[:6]
 
-    return {"models": strongest(models), "terms": strongest(terms) if len(terms) > 1 else []}
+    terms = strongest(explanation.by_term, "term") if len(explanation.by_term) > 1 else []
+    return {"models": strongest(explanation.by_model, "model"), "terms": terms}

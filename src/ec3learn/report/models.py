@@ -12,8 +12,7 @@ from ..diagnosis import pairs, voter_checks
 from ..diagnosis.labels import Labels
 from ..diagnosis.metrics import FEW
 from ..diagnosis.pairs import ALIKE
-from ..diagnosis.voter_checks import RULE, worst_first
-from ..diagnosis.voters import contingency
+from ..diagnosis.voters import RULE, contingency, worst_first
 from ..votes.labels import plain
 from .answers import Facts, Subject, largest
 
@@ -121,9 +120,7 @@ def clustering_facts(subject: Subject) -> Facts | None:
         return None
     clusterings = [m for m, model in enumerate(votes.models) if model.kind == "clustering"]
     colours = {int(z): i for i, z in enumerate(largest(subject.class_shares, 8))}
-    counts = contingency(consensus) * (
-        subject.total / max(float(consensus.row_counts.sum()), 1e-300)
-    )
+    counts = contingency(consensus)
     blocks = [
         {"name": votes.models[m].name}
         | _clusters(
