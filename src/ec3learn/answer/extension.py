@@ -48,12 +48,20 @@ def extended(outcome: Solution, votes: Votes, prior: Any = None) -> Solution:
     """The answer for new objects, by the rule of a solution."""
     require_kind("votes", votes, Votes, "Make one with Votes.from_labels.")
     require_rule(outcome)
-    votes = votes if prior is None else votes.with_prior(prior)
-    votes = readable_votes(outcome, trusted_as_before(outcome, votes))
     assert outcome.rule is not None
+    votes = votes if prior is None else votes.with_prior(prior)
+    if votes.prior is not None and outcome.trust is None:
+        phrase = (
+            "This consensus was solved without a prior, so it does not know how far to trust one"
+        )
+        remedy = f"Leave {arg('prior')} out, or solve with one."
+        raise InputError("prior", phrase=phrase, remedy=remedy)
+    if votes.prior is not None:
+        votes = replace(votes, prior=Prior(votes.prior.proba, outcome.trust))
+    if not any(model.kind == "grader" for model in outcome.models):
+        votes = as_class_votes(votes)  # as the old ones were solved
     _warn_of_solved(outcome, votes)
-    groups = aligned_membership(outcome, votes)
-    proba, unanswered = outcome.rule.answers(groups)
+    proba, unanswered = outcome.rule.answers(aligned_membership(outcome, votes))
     return Solution(
         classes=outcome.classes,
         models=outcome.models,
@@ -89,27 +97,6 @@ def _warn_of_solved(outcome: Solution, votes: Votes) -> None:
         warnings.warn(text, ExtendWarning, stacklevel=3)
 
 
-def readable_votes(outcome: Solution, votes: Votes) -> Votes:
-    """New votes as the old ones were solved: answers on a scale may have become class votes."""
-    if any(model.kind == "grader" for model in outcome.models):
-        return votes
-    return as_class_votes(votes)
-
-
-def trusted_as_before(outcome: Solution, votes: Votes) -> Votes:
-    """New votes whose prior, if they have one, is trusted as far as the old one."""
-    if votes.prior is None:
-        return votes
-    if outcome.trust is None:
-        phrase = (
-            "This consensus was solved without a prior, so it does not know how far to trust one"
-        )
-        raise InputError(
-            "prior", phrase=phrase, remedy=f"Leave {arg('prior')} out, or solve with one."
-        )
-    return replace(votes, prior=Prior(votes.prior.proba, outcome.trust))
-
-
 def aligned_membership(outcome: Solution, votes: Votes, warn: bool = True) -> Membership:
     """The membership of new rows in known groups; also of hardened votes if the rule asks."""
     hard = None
@@ -126,10 +113,8 @@ def _aligned_entries(outcome: Solution, votes: Votes, warn: bool) -> sparse.csr_
     places: dict[tuple[int, int], Array] = {}  # thousands of annotators have the same classes
     voted = np.unique(votes.models.group_model[matrix.indices])
     for m in voted.tolist():
-        labels, ours = (
-            votes.models[m].labels,
-            number.get((votes.models[m].name, votes.models[m].kind)),
-        )
+        model = votes.models[m]
+        labels, ours = model.labels, number.get((model.name, model.kind))
         if ours is not None:
             both = id(labels), id(outcome.models[ours].labels)
             if both not in places:

@@ -276,9 +276,7 @@ def _excess(rows: Array, voters: Array, cast: Array, counts: Array, proba: Array
     by_voter = _sums_over(voters, voters.max(initial=-1) + 1)
     n_votes = by_row @ np.ones(len(rows))
     pairs = float(counts @ (n_votes * (n_votes - 1)))
-    mean = _mean_votes(
-        by_voter, weight[:, None] * proba[rows], cast
-    )  # mu: voters, classes, answers
+    mean = _mean_votes(by_voter, weight[:, None] * proba[rows], cast)  # mu: voter, class, answer
     # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that
     # out (least squares).
     shares = (counts * (n_votes > 0))[:, None] * proba

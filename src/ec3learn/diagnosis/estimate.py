@@ -29,6 +29,7 @@ from .._checks import InputError, unknown_name
 from .._table import Table
 from .._text import some
 from .._typing import Array
+from ..answer.mixtures import RegressionRule
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes.labels import Label, is_missing, plain
 from .labels import HARD, Labels, given_labels, measuring, proba_without_labels, read_labels
@@ -102,7 +103,8 @@ def estimate(
     labelled, rows = labels.codes >= 0, []
     wanted = range(len(names)) if label is None else [names.index(label)]
     questions = list(_questions(outcome, labels.codes, wanted, voters))
-    for group, members in _groups(outcome, by):
+    groups = _groups(outcome, by)
+    for group, members in groups:
         for measure, right, sure, asked in questions:
             among = members & asked
             settled, open_times = times * among * given, times * among * ~given
@@ -118,7 +120,11 @@ def estimate(
             ]
             rows.append([group, measure, *numbers, round(n_labels), round(worth)])
     table = Table.of(("group", *COLUMNS), rows)
-    return table.select(*COLUMNS) if by is None else _with_left_out(table, outcome, by)
+    if by is None:
+        return table.select(*COLUMNS)
+    silent = [str(name) for name, _ in groups if name not in table["group"]]
+    left_out = f"Left out, with fewer than {LEAST_DRAWN} labels: {some(silent)}."
+    return Table(table.columns, left_out if silent else "")
 
 
 def _groups(outcome: Solution, by: Any) -> list[tuple[Label, Array]]:
@@ -135,13 +141,6 @@ def _groups(outcome: Solution, by: Any) -> list[tuple[Label, Array]]:
     return [(name, np.array([group == name for group in by])) for name in names]
 
 
-def _with_left_out(table: Table, outcome: Solution, by: Any) -> Table:
-    """The table, with a note on the groups that it does not have."""
-    names = [str(name) for name, _ in _groups(outcome, by) if name not in table["group"]]
-    note = f"Left out, with fewer than {LEAST_DRAWN} labels: {some(names)}." if names else ""
-    return Table(table.columns, note)
-
-
 def class_shares(outcome: Solution, labels: Labels) -> Table:
     """The share of each class by labels that the answer was given; empty if they do not show it.
 
@@ -150,11 +149,12 @@ def class_shares(outcome: Solution, labels: Labels) -> Table:
     """
     drawn, rows = measuring(outcome, labels), []
     if drawn is not None and are_counts(given_weights(outcome)):
-        codes, times = drawn.codes, _times(outcome)
-        proba = proba_without_labels(outcome)
+        codes, times, rule = drawn.codes, _times(outcome), outcome.rule
+        proba = np.zeros((len(codes), len(outcome.classes)))
+        if isinstance(rule, RegressionRule):
+            proba = proba_without_labels(outcome, rule)
         for z, label in enumerate(outcome.classes):
-            sure = np.zeros(len(codes)) if proba is None else proba[:, z]
-            estimated = _estimated(codes == z, sure, codes >= 0, times)
+            estimated = _estimated(codes == z, proba[:, z], codes >= 0, times)
             if estimated is not None:
                 n_labels = int(times @ (codes >= 0))
                 rows.append([f"share of class {plain(label)}", *estimated, n_labels])

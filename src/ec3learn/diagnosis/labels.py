@@ -40,7 +40,7 @@ class Labels:
     @property
     def any(self) -> bool:
         """Whether there is a label."""
-        return bool((self.codes >= 0).any())
+        return self.n > 0
 
     @property
     def n(self) -> int:
@@ -135,17 +135,13 @@ def _margin_without_labels(outcome: Solution) -> Array:
     """By how much the first class of each object leads, its own label left aside."""
     if outcome.known is None or outcome.rule is None:
         return outcome.expand(outcome.row_margin).round(9)
-    groups = aligned_membership(outcome, outcome.require_votes("labels"), warn=False)
-    proba, _ = uncorrected(outcome.rule).answers(groups)
-    return outcome.expand(margin_of(proba)).round(9)
+    return margin_of(proba_without_labels(outcome, outcome.rule)).round(9)
 
 
-def proba_without_labels(outcome: Solution) -> Array | None:
-    """The class probabilities that known labels corrected; None where the method used them anew."""
-    if not isinstance(outcome.rule, RegressionRule):
-        return None
+def proba_without_labels(outcome: Solution, rule: Rule) -> Array:
+    """The class probabilities of each object by a rule, without corrections by known labels."""
     groups = aligned_membership(outcome, outcome.require_votes("labels"), warn=False)
-    return outcome.expand(uncorrected(outcome.rule).answers(groups)[0])
+    return outcome.expand(uncorrected(rule).answers(groups)[0])
 
 
 def uncorrected(rule: Rule) -> Rule:

@@ -82,11 +82,8 @@ def sampled(
     """
     counts = votes.counts if counts is None else counts
     rows, weights = sample_rows(votes, size, kept, counts)
-    times = float(
-        np.divide(weights, counts[rows], out=np.ones(len(rows)), where=counts[rows] > 0).max(
-            initial=1.0
-        )
-    )
+    occurs = counts[rows] > 0
+    times = float((weights[occurs] / counts[rows][occurs]).max(initial=1.0))
     return rows, weights / times, times
 
 
@@ -197,9 +194,8 @@ def wilson_interval(right: float, n: float) -> tuple[float, float]:
     >>> [round(end, 3) for end in wilson_interval(8, 10)]
     [0.49, 0.943]
     """
-    share = min(
-        round(right / max(n, 1e-300), 12), 1.0
-    )  # sums of weights may miss 0 and 1 by rounding
+    # Sums of weights may miss 0 and 1 by rounding.
+    share = min(round(right / max(n, 1e-300), 12), 1.0)
     low, high = wilson_ends(share, max(round(n), 1))
     return (0.0 if share == 0 else low), (1.0 if share == 1 else high)
 
@@ -252,11 +248,7 @@ def cohen_kappa(table: Array, apart: Array | None = None) -> float:
     0.5
     """
     n = float(table.sum())
-    apart = (
-        1 - np.eye(len(table))
-        if apart is None
-        else apart / max(float(apart.max(initial=0.0)), 1e-300)
-    )
+    apart = 1 - np.eye(len(table)) if apart is None else apart / max(apart.max(initial=0), 1e-300)
     by_chance = float(table.sum(axis=1) @ apart @ table.sum(axis=0)) / n**2 if n else 0.0
     return 1 - float((apart * table).sum()) / n / by_chance if by_chance > 1e-12 else float("nan")
 

@@ -65,7 +65,6 @@ def pairs(outcome: Solved) -> Pairs:
     similarity, common, redundant = _agreements(answers, right, counts)
     redundant &= (common >= FEW) & (similarity >= ALIKE)
     similarity[common < FEW] = np.nan
-    np.fill_diagonal(similarity, np.where(np.diag(common) < FEW, np.nan, 1.0))
     order = _order_by_similarity(similarity)
     similarity, common, redundant = (
         table[np.ix_(order, order)] for table in (similarity, common, redundant)

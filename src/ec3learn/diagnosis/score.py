@@ -93,12 +93,9 @@ class Score:
     @property
     def basis(self) -> str:
         """By how many labels it was found, in words."""
-        verb, noun = (
-            ("Cross-validated on", "known label")
-            if self.cross_validated
-            else ("Judged by", "true label")
-        )
-        return f"{verb} {count(round(self.n_labels), noun)}"
+        if self.cross_validated:
+            return f"Cross-validated on {count(round(self.n_labels), 'known label')}"
+        return f"Judged by {count(round(self.n_labels), 'true label')}"
 
     def __repr__(self) -> str:
         low, high = self.interval

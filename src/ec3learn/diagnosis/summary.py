@@ -137,7 +137,9 @@ def summarise(
     votes, weight = solution.require_votes("summary"), row_weights(solution)
     taught, true_labels = taught_labels(solution), read_labels(solution, truth, "truth")
     unseen = true_labels.only(~given_labels(solution))
-    held_out = None if method is None or fast else cross_validate(solution, method)
+    held_out = None
+    if method is not None and taught.any and not fast:
+        held_out = cross_validate(solution, method)
     judged = judge(solution, unseen) if unseen.any else None
     notes = list(notes_of(solution, fast=True) if fast else consensus.notes)
     notes += [note for score in (held_out, judged) if score for note in score_notes(score)]
@@ -215,7 +217,10 @@ def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
         though = f"though most votes name another for {percent(others)} of them"
         text = f"All objects got the class {label}, {though}. Compare with another method."
         notes.append(Note("one class", text))
-    elif _only_decides_ties(solution, votes) and _disagree(solution, votes):
+        return notes
+    chose = changed_share(solution, votes) is not None  # and is no majority vote itself
+    against = weight @ (changed_rows(solution, votes) == 1)  # labels without the most votes
+    if chose and not against and _disagree(solution, votes):
         text = "Wherever one class has the most votes, the answer names it: only ties were decided."
         notes.append(Note("same as majority", text))
     return notes
@@ -233,12 +238,6 @@ def two_voter_notes(solution: Solution) -> list[Note]:
         f"each tells whom the answer follows. Add a third voter, or pass {arg('known')}."
     )
     return [Note("two voters", text)]
-
-
-def _only_decides_ties(solution: Solution, votes: Majority) -> bool:
-    """Whether every label that the method chose is among those with the most votes."""
-    against = row_weights(solution) @ (changed_rows(solution, votes) == 1)
-    return changed_share(solution, votes) is not None and not against
 
 
 def _disagree(solution: Solution, votes: Majority) -> bool:

@@ -195,11 +195,8 @@ def confusion_of(outcome: Solved, model: str, known: Any = None) -> Table:
         "class": [plain(label) for label in outcome.classes],
         "share": normalised(table.sum(axis=1)).tolist(),
     }
-    for label, shares in zip(
-        votes.models[names.index(model)].labels, normalised(table).T, strict=True
-    ):
-        columns[f"says {plain(label)}"] = shares.tolist()
-    return Table(columns)
+    said = zip(votes.models[names.index(model)].labels, normalised(table).T, strict=True)
+    return Table(columns | {f"says {plain(label)}": shares.tolist() for label, shares in said})
 
 
 # ---- what a voter said ---------------------------------------------------------------------------
@@ -227,9 +224,7 @@ class Ballots:
 
     def sums(self, values: Array | float) -> Array:
         """The sum of a value of each vote, by base model."""
-        return np.bincount(
-            self.voters, weights=self.weights * values, minlength=len(self.n_answered)
-        )
+        return np.bincount(self.voters, self.weights * values, len(self.n_answered))
 
     def means(self, values: Array) -> list[float | None]:
         """The mean of a value of each vote, by base model; None for those without votes."""
