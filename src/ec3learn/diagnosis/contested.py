@@ -27,12 +27,12 @@ from .metrics import votes_per_row
 Goal = Literal["label", "vote", "share"]
 
 
-def contested(outcome: Solved, n: int = 10, *, distinct: bool = True) -> Table:
+def contested(consensus: Solved, n: int = 10, *, distinct: bool = True) -> Table:
     """The objects a person should review first: those whose two most probable classes are closest.
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer.
     n : int
         How many objects.
@@ -45,47 +45,48 @@ def contested(outcome: Solved, n: int = 10, *, distinct: bool = True) -> Table:
         object, label, confidence, runner_up, margin, votes, alike and why. Objects with known
         labels are left out.
     """
-    outcome = solution_of(outcome)
+    solution = solution_of(consensus)
     require_integer("n", n, 0)
     require_bool("distinct", distinct)
-    votes = outcome.require_votes("contested")
-    row_of = outcome.expand(np.arange(votes.n_rows))
+    votes = solution.require_votes("contested")
+    row_of = solution.expand(np.arange(votes.n_rows))
     objects = np.unique(row_of, return_index=True)[1] if distinct else np.arange(len(row_of))
-    if outcome.known is not None:
-        objects = objects[~outcome.known.labelled[row_of[objects]]]
-    margin = outcome.row_margin.round(12)[row_of[objects]]
+    if solution.known is not None:
+        objects = objects[~solution.known.labelled[row_of[objects]]]
+    margin = solution.row_margin.round(12)[row_of[objects]]
     objects = objects[np.lexsort((row_of[objects], margin))][:n]
-    rows, labels = row_of[objects], [plain(label) for label in outcome.classes]
-    proba, best = outcome.row_proba[rows], outcome.row_classes[rows]
+    rows, labels = row_of[objects], [plain(label) for label in solution.classes]
+    proba, best = solution.row_proba[rows], solution.row_classes[rows]
     others = np.where(np.arange(len(labels)) == best[:, None], -1, proba)
     tallies = (tally_of(votes_on(votes, i), votes.models) for i in objects.tolist())
     columns: dict[str, list[Any]] = {
-        "object": [outcome.name_of(i) for i in objects.tolist()],
+        "object": [solution.name_of(i) for i in objects.tolist()],
         "label": [labels[z] for z in best],
         "confidence": proba.max(axis=1, initial=0.0).tolist(),
         "runner_up": [labels[z] if len(labels) > 1 else None for z in others.argmax(axis=1)],
-        "margin": outcome.row_margin[rows].tolist(),
+        "margin": solution.row_margin[rows].tolist(),
         "votes": [tally_text(tally) for tally in tallies],
         "alike": [round(n) for n in n_alike(votes)[rows].tolist()],
-        "why": _why(outcome, votes, rows),
+        "why": _why(solution, votes, rows),
     }
     return Table(columns)
 
 
-def _why(outcome: Solution, votes: Votes, rows: Array) -> list[str]:
+def _why(solution: Solution, votes: Votes, rows: Array) -> list[str]:
     """In a few words, why the answers of some rows are as they are."""
     labels, graded = [plain(label) for label in votes.classes], has_graders(votes)
-    answers = matching_labels(outcome.classes, votes.classes)[outcome.row_classes[rows]]
+    answers = matching_labels(solution.classes, votes.classes)[solution.row_classes[rows]]
     tallies = (entries(votes)[rows] @ group_ballot(votes)).toarray().round(9)
-    others = ["known labels"] * (outcome.known is not None)
+    others = ["known labels"] * (solution.known is not None)
     others += ["its clusters"] * has_clusterings(votes) + ["its prior"] * (votes.prior is not None)
     besides = f"{' and '.join(others)} count" if others else "how each voter errs counts"
-    nothing = np.zeros(votes.n_rows) if outcome.unanswered_rows is None else outcome.unanswered_rows
+    unanswered = solution.unanswered_rows
+    empty_rows = np.zeros(votes.n_rows) if unanswered is None else unanswered
     return [
-        f"it has {outcome.lacking}"
+        f"it has {solution.lacking}"
         if empty
         else _why_contested(tally, labels, answer, graded, besides)
-        for empty, tally, answer in zip(nothing[rows], tallies, answers.tolist(), strict=True)
+        for empty, tally, answer in zip(empty_rows[rows], tallies, answers.tolist(), strict=True)
     ]
 
 
@@ -124,12 +125,12 @@ def tally_text(tally: list[tuple[Label, float]], most: int = 5) -> str:
 # ---- whom to ask next ----------------------------------------------------------------------------
 
 
-def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
+def ask(consensus: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
     """The objects to ask about next.
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer so far. Pass the new labels as `known`, or solve all votes with the new
         ones among them.
     n : int
@@ -163,13 +164,13 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
          4       1  the votes are tied between 0 and 1
          3       1  2 of 3 said 1
     """
-    outcome = solution_of(outcome)
+    solution = solution_of(consensus)
     require_integer("n", n, 1)
     require_choice("goal", goal, get_args(Goal))
     require_seed("random_state", random_state)
-    votes = outcome.require_votes("ask")
+    votes = solution.require_votes("ask")
     n_votes = votes_per_row(votes, np.diff(group_ballot(votes).indptr) > 0)
-    known, row_of = taught_labels(outcome).codes, outcome.expand(np.arange(votes.n_rows))
+    known, row_of = taught_labels(solution).codes, solution.expand(np.arange(votes.n_rows))
     unknown = np.flatnonzero(known < 0)
     n, gain, chance = min(n, len(unknown)), np.full(len(known), -np.inf), None
     if goal == "share":
@@ -178,20 +179,20 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
         chosen = np.sort(np.append(rng.choice(unknown, n, replace=False), np.flatnonzero(again)))
     else:
         # The next object with the same votes is worth less, as is the next vote: by a fourth root.
-        wrong = 1 - outcome.row_proba.max(axis=1)
+        wrong = 1 - solution.row_proba.max(axis=1)
         gain[unknown] = wrong[row_of[unknown]] / _place_in_row(row_of[unknown]) ** 0.25
         if goal == "vote":
             gain /= np.maximum(n_votes[row_of], 1.0) ** 0.25
         chosen = np.argsort(-gain.round(12), kind="stable")[:n]
-    rows, labels = row_of[chosen], [plain(label) for label in outcome.classes]
+    rows, labels = row_of[chosen], [plain(label) for label in solution.classes]
     return Table(
         {
-            "object": [outcome.name_of(i) for i in chosen.tolist()],
+            "object": [solution.name_of(i) for i in chosen.tolist()],
             "label": [None if z < 0 else labels[z] for z in known[chosen]],
-            "answer": [labels[z] for z in outcome.row_classes[rows]],
-            "confidence": outcome.row_proba[rows].max(axis=1, initial=0.0).tolist(),
+            "answer": [labels[z] for z in solution.row_classes[rows]],
+            "confidence": solution.row_proba[rows].max(axis=1, initial=0.0).tolist(),
             "votes": [round(float(number)) for number in n_votes[rows]],
-            "why": _why(outcome, votes, rows),
+            "why": _why(solution, votes, rows),
             "gain": [None] * len(chosen) if goal == "share" else gain[chosen].tolist(),
             "chance": [chance] * len(chosen),
             "goal": [goal] * len(chosen),

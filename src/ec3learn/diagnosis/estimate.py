@@ -45,7 +45,7 @@ Estimate = tuple[float, float, float, float]
 
 
 def estimate(
-    outcome: Solved,
+    consensus: Solved,
     label: Label = None,
     known: Any = None,
     *,
@@ -56,7 +56,7 @@ def estimate(
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer, made without these labels.
     label : label
         The class; all classes by default.
@@ -92,18 +92,18 @@ def estimate(
     >>> table["measure"], table["low"][0] < truth.mean() < table["high"][0]
     (['share of class 1', 'accuracy of the answer'], np.True_)
     """
-    outcome = solution_of(outcome)
-    names = [plain(name) for name in outcome.classes]
+    solution = solution_of(consensus)
+    names = [plain(name) for name in solution.classes]
     if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))
-    times, given = _times(outcome), given_labels(outcome)
-    labels = measuring(outcome, _labels_to_learn_from(outcome, known))
+    times, given = _times(solution), given_labels(solution)
+    labels = measuring(solution, _labels_to_learn_from(solution, known))
     if labels is None:
         return Table.of(COLUMNS, [], f"{HARD}.")
     labelled, rows = labels.codes >= 0, []
     wanted = range(len(names)) if label is None else [names.index(label)]
-    questions = list(_questions(outcome, labels.codes, wanted, voters))
-    groups = _groups(outcome, by)
+    questions = list(_questions(solution, labels.codes, wanted, voters))
+    groups = _groups(solution, by)
     for group, members in groups:
         for measure, right, sure, asked in questions:
             among = members & asked
@@ -127,33 +127,33 @@ def estimate(
     return Table(table.columns, left_out if silent else "")
 
 
-def _groups(outcome: Solution, by: Any) -> list[tuple[Label, Array]]:
+def _groups(solution: Solution, by: Any) -> list[tuple[Label, Array]]:
     """The groups in their order, and which objects are in each; one of all objects without `by`."""
     if by is None:
-        return [(None, np.ones(outcome.n_objects, dtype=bool))]
+        return [(None, np.ones(solution.n_objects, dtype=bool))]
     if isinstance(by, Mapping):
-        by = [by.get(outcome.name_of(i)) for i in range(outcome.n_objects)]
+        by = [by.get(solution.name_of(i)) for i in range(solution.n_objects)]
     by = [None if is_missing(group) else plain(group) for group in by]
-    if len(by) != outcome.n_objects:
-        must = f"must have one group for each of the {outcome.n_objects:,} objects"
+    if len(by) != solution.n_objects:
+        must = f"must have one group for each of the {solution.n_objects:,} objects"
         raise InputError("by", must, came=f"{len(by):,}")
     names = dict.fromkeys(group for group in by if group is not None)
     return [(name, np.array([group == name for group in by])) for name in names]
 
 
-def class_shares(outcome: Solution, labels: Labels) -> Table:
+def class_shares(solution: Solution, labels: Labels) -> Table:
     """The share of each class by labels that the answer was given; empty if they do not show it.
 
     The answer helps where known labels corrected one that was made without them, as it then does in
     `estimate`. Elsewhere the labels count alone.
     """
-    drawn, rows = measuring(outcome, labels), []
-    if drawn is not None and are_counts(given_weights(outcome)):
-        codes, times, rule = drawn.codes, _times(outcome), outcome.rule
-        proba = np.zeros((len(codes), len(outcome.classes)))
+    drawn, rows = measuring(solution, labels), []
+    if drawn is not None and are_counts(given_weights(solution)):
+        codes, times, rule = drawn.codes, _times(solution), solution.rule
+        proba = np.zeros((len(codes), len(solution.classes)))
         if isinstance(rule, RegressionRule):
-            proba = proba_without_labels(outcome, rule)
-        for z, label in enumerate(outcome.classes):
+            proba = proba_without_labels(solution, rule)
+        for z, label in enumerate(solution.classes):
             estimated = _estimated(codes == z, proba[:, z], codes >= 0, times)
             if estimated is not None:
                 n_labels = int(times @ (codes >= 0))
@@ -172,9 +172,9 @@ def _estimated(right: Array, sure: Array, labelled: Array, times: Array) -> Esti
     return prediction_powered(right[chosen] * 1.0, sure[chosen], sure, times * ~labelled)
 
 
-def _times(outcome: Solution) -> Array:
+def _times(solution: Solution) -> Array:
     """How many times each object counts."""
-    weights = given_weights(outcome)
+    weights = given_weights(solution)
     if not are_counts(weights):
         must = "must be integers, so that objects can be counted, to estimate shares"
         raise InputError(
@@ -186,12 +186,12 @@ def _times(outcome: Solution) -> Array:
     return weights.astype(np.int64)
 
 
-def _labels_to_learn_from(outcome: Solution, known: Any) -> Labels:
+def _labels_to_learn_from(solution: Solution, known: Any) -> Labels:
     """Labels that the answer was made without, and how their objects were drawn."""
     if known is None:
         remedy = "Draw some objects at random, or with ask(goal='share'), and label them."
         raise InputError("known", "must be the labels of some objects", got=None, remedy=remedy)
-    labels, given = read_labels(outcome, known), given_labels(outcome)
+    labels, given = read_labels(solution, known), given_labels(solution)
     # A draw may hold objects whose labels were known before; others taught the answer.
     if (given & (labels.codes >= 0) & ~(labels.chances > 0)).any():
         raise InputError(
@@ -201,44 +201,44 @@ def _labels_to_learn_from(outcome: Solution, known: Any) -> Labels:
             remedy="Quote the estimate of summary(), which knows them, or solve without them.",
         )
     labels = labels.only(~given)
-    n_labels = int(_times(outcome) @ (labels.codes >= 0))
+    n_labels = int(_times(solution) @ (labels.codes >= 0))
     if n_labels < LEAST_DRAWN:
         raise InputError("known", f"must have at least {LEAST_DRAWN} labels", got=n_labels)
     return labels
 
 
 def _questions(
-    outcome: Solution, codes: Array, classes: Sequence[int], voters: bool
+    solution: Solution, codes: Array, classes: Sequence[int], voters: bool
 ) -> Iterator[tuple[str, Array, Array, Array]]:
     """What is estimated: its name; what labels and the answer say of objects; who counts."""
-    proba, answers = outcome.proba, outcome.expand(outcome.row_classes)
-    everyone, given = np.ones(outcome.n_objects, dtype=bool), given_labels(outcome)
-    if outcome.known is not None:
-        codes = np.where(given, outcome.expand(outcome.known.codes), codes)
+    proba, answers = solution.proba, solution.expand(solution.row_classes)
+    everyone, given = np.ones(solution.n_objects, dtype=bool), given_labels(solution)
+    if solution.known is not None:
+        codes = np.where(given, solution.expand(solution.known.codes), codes)
     for z in classes:
-        yield f"share of class {plain(outcome.classes[z])}", codes == z, proba[:, z], everyone
+        yield f"share of class {plain(solution.classes[z])}", codes == z, proba[:, z], everyone
     yield "accuracy of the answer", codes == answers, proba.max(axis=1), ~given
     if voters:
-        yield from _voter_questions(outcome, codes)
+        yield from _voter_questions(solution, codes)
 
 
-def _voter_questions(outcome: Solution, codes: Array) -> Iterator[tuple[str, Array, Array, Array]]:
+def _voter_questions(solution: Solution, codes: Array) -> Iterator[tuple[str, Array, Array, Array]]:
     """The same for each voter with enough labels, on the objects that it voted on."""
-    votes, proba = outcome.require_votes("estimate"), outcome.proba
-    row_of = outcome.expand(np.arange(votes.n_rows))
-    labelled = np.bincount(row_of, (codes >= 0) * _times(outcome), minlength=votes.n_rows)
-    cast = ballots(votes, outcome.classes)
+    votes, proba = solution.require_votes("estimate"), solution.proba
+    row_of = solution.expand(np.arange(votes.n_rows))
+    labelled = np.bincount(row_of, (codes >= 0) * _times(solution), minlength=votes.n_rows)
+    cast = ballots(votes, solution.classes)
     shares = cast.weights / np.maximum(votes.counts[cast.rows], 1e-300)  # of one vote
     n_labels = np.bincount(cast.voters, labelled[cast.rows] * shares).round(6)
     for m in np.flatnonzero(n_labels >= LEAST_DRAWN).tolist():
         rows = cast.rows[cast.voters == m]
         named = np.flatnonzero((cast.voters == m) & (cast.classes >= 0))
-        of_rows = np.zeros_like(outcome.row_proba)
+        of_rows = np.zeros_like(solution.row_proba)
         np.add.at(of_rows, (cast.rows[named], cast.classes[named]), shares[named])
-        by_object = outcome.expand(of_rows)
+        by_object = solution.expand(of_rows)
         right = by_object[np.arange(len(codes)), np.maximum(codes, 0)]
         sure = (by_object * proba).sum(axis=1)
-        name = f"{outcome.called(votes.models[m].kind)} {votes.models[m].name}"
+        name = f"{solution.called(votes.models[m].kind)} {votes.models[m].name}"
         yield f"accuracy of {name}", right, sure, np.isin(row_of, rows)
 
 

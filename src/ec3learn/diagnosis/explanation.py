@@ -82,7 +82,7 @@ class Explanation:
         return "\n\n".join(filter(None, [head, *parts]))
 
 
-def explain(outcome: Solved, i: Any) -> Explanation:
+def explain(consensus: Solved, i: Any) -> Explanation:
     """Explain one object: what each base model said, and it and each term gave to each class.
 
     The object is given by its number, or by its name where the votes came from a long table.
@@ -106,24 +106,24 @@ def explain(outcome: Solved, i: Any) -> Explanation:
     term   weight   to a   to b
     votes   1.000  0.500  0.500
     """
-    outcome = solution_of(outcome)
-    votes = outcome.require_votes("explain")
-    position = outcome.position_of(i)
+    solution = solution_of(consensus)
+    votes = solution.require_votes("explain")
+    position = solution.position_of(i)
     row = position if votes.index is None else int(votes.index[position])
     parts: dict[tuple[str, str], Array] = {}
-    if outcome.rule is not None:
-        known = outcome.known
+    if solution.rule is not None:
+        known = solution.known
         if known is not None:
             known = KnownLabels(known.codes[row : row + 1], known.pull)
-        owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
-        groups = aligned_membership(outcome, votes[position], warn=False)
-        for (m, term), part in outcome.rule.contributions(groups, owner, known).items():
-            parts[term if m is None else outcome.models[m].name, term] = part
-    unit = "probability" if outcome.rule is None else outcome.rule.unit
+        owner = np.repeat(np.arange(len(solution.models)), np.diff(solution.group_offsets))
+        groups = aligned_membership(solution, votes[position], warn=False)
+        for (m, term), part in solution.rule.contributions(groups, owner, known).items():
+            parts[term if m is None else solution.models[m].name, term] = part
+    unit = "probability" if solution.rule is None else solution.rule.unit
     said = dict(zip([model.name for model in votes.models], votes.said(position), strict=True))
-    kinds = {model.name: outcome.called(model.kind) for model in votes.models}
+    kinds = {model.name: solution.called(model.kind) for model in votes.models}
     by_model, by_term = _sums(parts, 0), _sums(parts, 1)
-    nothing = np.zeros(len(outcome.classes))
+    nothing = np.zeros(len(solution.classes))
     names = [
         name
         for name in said | by_model
@@ -136,15 +136,15 @@ def explain(outcome: Solved, i: Any) -> Explanation:
         "said": [_said_text(said.get(name)) for name in names],
     }
     return Explanation(
-        object=outcome.name_of(position),
-        label=plain(outcome.classes[outcome.row_classes[row]]),
-        classes=outcome.classes,
-        proba=outcome.row_proba[row],
+        object=solution.name_of(position),
+        label=plain(solution.classes[solution.row_classes[row]]),
+        classes=solution.classes,
+        proba=solution.row_proba[row],
         parts=parts,
         unit=unit,
-        by_model=Table(models | (_columns(gave, outcome.classes, unit) if parts else {})),
+        by_model=Table(models | (_columns(gave, solution.classes, unit) if parts else {})),
         by_term=Table(
-            {"term": list(by_term)} | _columns(list(by_term.values()), outcome.classes, unit)
+            {"term": list(by_term)} | _columns(list(by_term.values()), solution.classes, unit)
         ),
         silent=len(said) - sum(name in said for name in names),
     )

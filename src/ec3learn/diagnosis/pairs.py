@@ -37,7 +37,7 @@ class Pairs:
     n_left_out: int  # classifiers with the fewest votes
 
 
-def pairs(outcome: Solved) -> Pairs:
+def pairs(consensus: Solved) -> Pairs:
     """Compare the classifiers, two by two.
 
     Two are redundant if they nearly always agree, clearly more often than their class frequencies
@@ -54,14 +54,14 @@ def pairs(outcome: Solved) -> Pairs:
     >>> [(found.names[i], found.names[j]) for i, j in found.redundant]
     [('a', 'copy of a')]
     """
-    outcome = solution_of(outcome)
-    votes = outcome.require_votes("pairs")
+    solution = solution_of(consensus)
+    votes = solution.require_votes("pairs")
     n_votes = votes_per_model(votes) * votes.models.is_classifier
     chosen = np.sort(np.argsort(-n_votes, kind="stable")[: min((n_votes > 0).sum(), MOST_COMPARED)])
-    rows, counts, times = sampled(votes, SAMPLE, counts=row_weights(outcome))
+    rows, counts, times = sampled(votes, SAMPLE, counts=row_weights(solution))
     answers = _votes_by(only_rows(votes, rows), chosen)
-    place = matching_labels(outcome.classes, votes.classes)
-    right = answers == np.where(place < 0, -2, place)[outcome.row_classes[rows]]
+    place = matching_labels(solution.classes, votes.classes)
+    right = answers == np.where(place < 0, -2, place)[solution.row_classes[rows]]
     similarity, common, redundant = _agreements(answers, right, counts)
     redundant &= (common >= FEW) & (similarity >= ALIKE)
     similarity[common < FEW] = np.nan

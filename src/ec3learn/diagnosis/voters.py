@@ -36,12 +36,12 @@ ABOUT_LABELS = ("labels", "accuracy", "low", "high")
 COLUMNS = ("model", "kind", *ABOUT_VOTES, "weight", *ABOUT_LABELS, "purity", "nmi")
 
 
-def voters(outcome: Solved, known: Any = None) -> Table:
+def voters(consensus: Solved, known: Any = None) -> Table:
     """A table of the base models.
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer that they are judged by.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         Labels to judge them by; by default those that the method was given.
@@ -75,34 +75,34 @@ def voters(outcome: Solved, known: Any = None) -> Table:
     knn     classifier     0.667      0.500
     kmeans  clustering     1.000              1.000  1.000
     """
-    outcome = solution_of(outcome)
-    if outcome.stored_voters is not None and known is None:
-        kinds = [outcome.called(kind) for kind in outcome.stored_voters["kind"]]
-        return Table(dict(outcome.stored_voters.columns) | {"kind": kinds})
+    solution = solution_of(consensus)
+    if solution.stored_voters is not None and known is None:
+        kinds = [solution.called(kind) for kind in solution.stored_voters["kind"]]
+        return Table(dict(solution.stored_voters.columns) | {"kind": kinds})
     votes = counted_votes(
-        outcome.require_votes("voters" if known is None else "voters with known labels")
+        solution.require_votes("voters" if known is None else "voters with known labels")
     )
-    labels = taught_labels(outcome) if known is None else read_labels(outcome, known)
-    drawn = measuring(outcome, labels)
-    models = zip(outcome.models, outcome.weights.tolist(), strict=True)
+    labels = taught_labels(solution) if known is None else read_labels(solution, known)
+    drawn = measuring(solution, labels)
+    models = zip(solution.models, solution.weights.tolist(), strict=True)
     weight_of = {(model.name, model.kind): weight for model, weight in models}
-    cast = ballots(votes, outcome.classes)
+    cast = ballots(votes, solution.classes)
     columns: dict[str, Sequence[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
     columns["model"] = [model.name for model in votes.models]
-    columns["kind"] = [outcome.called(model.kind) for model in votes.models]
+    columns["kind"] = [solution.called(model.kind) for model in votes.models]
     weights = [weight_of.get((model.name, model.kind), 0.0) for model in votes.models]
     if any(abs(weight - 1) >= 5e-4 for weight in weights):  # a column of ones says nothing
         columns["weight"] = weights
     columns["coverage"] = (cast.n_answered / max(float(votes.counts.sum()), 1e-300)).tolist()
-    columns["agreement"] = cast.means(cast.classes == outcome.row_classes[cast.rows])
-    rule = None if outcome.rule is None else uncorrected(outcome.rule)
+    columns["agreement"] = cast.means(cast.classes == solution.row_classes[cast.rows])
+    rule = None if solution.rule is None else uncorrected(solution.rule)
     if isinstance(rule, PanelRule | SubtypeRule):  # they have a model of the voters
-        columns["estimated"] = cast.means(cast.proba_of_class(outcome.row_proba))
-        columns["leans_to"], columns["bias"] = _leans(cast, outcome)
+        columns["estimated"] = cast.means(cast.proba_of_class(solution.row_proba))
+        columns["leans_to"], columns["bias"] = _leans(cast, solution)
     if drawn is not None and drawn.any:
-        columns |= _by_labels(votes, drawn.codes, outcome.classes)
+        columns |= _by_labels(votes, drawn.codes, solution.classes)
     if not votes.models.is_voter.all():
-        columns |= _of_clusterings(outcome, votes)
+        columns |= _of_clusterings(solution, votes)
     return Table(columns, f"{HARD}." if drawn is None else "")
 
 
@@ -118,9 +118,9 @@ def _by_labels(votes: Votes, codes: Array, classes: Array) -> dict[str, Sequence
     return dict(zip(ABOUT_LABELS, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def _of_clusterings(outcome: Solution, votes: Votes) -> dict[str, Sequence[Any]]:
+def _of_clusterings(solution: Solution, votes: Votes) -> dict[str, Sequence[Any]]:
     """How much clusters say about the classes, as columns."""
-    counts, offsets = contingency(outcome), votes.models.offsets
+    counts, offsets = contingency(solution), votes.models.offsets
     purity: list[float | None] = [None] * len(votes.models)
     information = purity.copy()
     for m in np.flatnonzero(~votes.models.is_voter).tolist():
@@ -131,34 +131,35 @@ def _of_clusterings(outcome: Solution, votes: Votes) -> dict[str, Sequence[Any]]
     return {"purity": purity, "nmi": information}
 
 
-def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | None]]:
+def _leans(cast: Ballots, solution: Solution) -> tuple[list[Label], list[float | None]]:
     """The class that each voter names too often, and by what share of its votes; None within noise.
 
     Noise is binomial (mid-p), about the share of the class among the objects, or what it would be
     with errors spread over all classes if that is more. The limit, two standard deviations, is
     divided by the number of classes that could have stood out.
     """
-    n_classes, n = len(outcome.classes), np.maximum(cast.totals, 1e-300)
-    named, expected = cast.named(n_classes), cast.on_class(outcome.row_proba)
+    n_classes, n = len(solution.classes), np.maximum(cast.totals, 1e-300)
+    named, expected = cast.named(n_classes), cast.on_class(solution.row_proba)
     excess = (named - expected) / n[:, None]
     top = excess.argmax(axis=1)
     times, share, most = (table[np.arange(len(n)), top] for table in (named, expected, excess))
-    share, accuracy = share / n, cast.sums(cast.proba_of_class(outcome.row_proba)) / n
+    share, accuracy = share / n, cast.sums(cast.proba_of_class(solution.row_proba)) / n
     fair = np.minimum(np.maximum(share, accuracy * share + (1 - accuracy) / n_classes), 1.0)
     tail = betainc(times + 0.5, np.maximum(n - times, 0.0) + 0.5, fair)
     leans = (most > 0) & (tail < 0.0455 / n_classes) & (cast.totals >= HANDFUL)
+    labels = map(plain, solution.classes[top])
     return (
-        [plain(outcome.classes[z]) if is_so else None for z, is_so in zip(top, leans, strict=True)],
+        [label if is_so else None for label, is_so in zip(labels, leans, strict=True)],
         [float(by) if is_so else None for by, is_so in zip(most, leans, strict=True)],
     )
 
 
-def confusion_of(outcome: Solved, model: str, known: Any = None) -> Table:
+def confusion_of(consensus: Solved, model: str, known: Any = None) -> Table:
     """The confusion matrix of one base model, by the answer or by known labels.
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer. Objects count by their class probabilities.
     model : str
         The name of the base model.
@@ -181,18 +182,18 @@ def confusion_of(outcome: Solved, model: str, known: Any = None) -> Table:
         0  0.500   1.000   0.000
         1  0.500   0.500   0.500
     """
-    outcome = solution_of(outcome)
-    votes, proba = outcome.require_votes("confusion"), outcome.row_proba
+    solution = solution_of(consensus)
+    votes, proba = solution.require_votes("confusion"), solution.row_proba
     if known is not None:
-        votes, codes = labelled_rows(votes, read_labels(outcome, known).codes)
-        proba = np.eye(len(outcome.classes))[codes]
+        votes, codes = labelled_rows(votes, read_labels(solution, known).codes)
+        proba = np.eye(len(solution.classes))[codes]
     names = [each.name for each in votes.models]
     if model not in names:
         raise unknown_name("base model", model, names)
     groups = slice(*votes.models.offsets[names.index(model) :][:2])
     table = (entries(votes).T @ (votes.counts[:, None] * proba))[groups].T  # classes x answers
     columns: dict[str, Sequence[Any]] = {
-        "class": [plain(label) for label in outcome.classes],
+        "class": [plain(label) for label in solution.classes],
         "share": normalised(table.sum(axis=1)).tolist(),
     }
     said = zip(votes.models[names.index(model)].labels, normalised(table).T, strict=True)
@@ -265,15 +266,15 @@ def ballots(votes: Votes, classes: Array) -> Ballots:
     )
 
 
-def contingency(outcome: Solution, hard: bool = False) -> sparse.csr_array:
+def contingency(solution: Solution, hard: bool = False) -> sparse.csr_array:
     """How many objects of each class of the answer each group has, groups x classes, sparse.
 
     With `hard`, a soft vote counts for its most probable class.
     """
-    votes = outcome.require_votes("voters")
+    votes = solution.require_votes("voters")
     votes = hardened(votes) if hard else votes
-    weights, n_classes = row_weights(outcome), len(outcome.classes)
-    return count_classes(votes, membership(votes), outcome.row_classes, weights, n_classes)
+    weights, n_classes = row_weights(solution), len(solution.classes)
+    return count_classes(votes, membership(votes), solution.row_classes, weights, n_classes)
 
 
 # ---- whom not to trust ---------------------------------------------------------------------------
