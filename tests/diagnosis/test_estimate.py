@@ -356,3 +356,17 @@ def test_answers_outside_a_scale_have_no_part_in_a_judge_s_accuracy():
     rows = DawidSkene().solve(votes).estimate(known=known, voters=True).rows()
     careful = next(row for row in rows if row["measure"] == "accuracy of judge careful")
     assert (careful["labels"], careful["value"]) == (40, 1.0)
+
+
+def test_the_estimate_from_labels_alone_has_wilson_s_interval():
+    consensus, truth = jury()
+    table = consensus.estimate(1, known={i: int(truth[i]) for i in range(200)})
+    plain = [table[name][0] for name in ("plain", "plain_low", "plain_high")]
+    n = truth[:200].sum()
+    assert plain == pytest.approx([n / 200, *wilson_interval(n, 200)])
+
+
+def test_labels_that_are_all_half_right_are_worth_their_number():
+    half, sure = np.full(30, 0.5), np.linspace(0.5, 1, 30)
+    _, low, high, worth = prediction_powered(half, sure, np.full(1000, 0.6), np.ones(1000))
+    assert (low, high, worth) == pytest.approx((*wilson_interval(15, 30), 30))

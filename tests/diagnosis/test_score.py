@@ -249,3 +249,12 @@ def test_the_summary_estimates_what_estimate_does_by_the_answer_without_the_labe
     shown = solve(votes, known=gold).summary().classes
     for name, column in (("value", "estimate"), ("low", "low"), ("high", "high")):
         assert shown[column] == pytest.approx(table[name][:-1])
+
+
+def test_the_quality_of_three_answers_by_hand():
+    proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    found = quality(proba, np.array([0, 1, 0]), np.array([0, 1, 1]), np.array([1.0, 2, 1]))
+    assert found.accuracy == 3 / 4
+    assert found.confidence == pytest.approx((0.9 + 2 * 0.8 + 0.6) / 4)
+    assert found.log_loss == pytest.approx(-(np.log(0.9) + 2 * np.log(0.8) + np.log(0.4)) / 4)
+    assert found.calibration_error == pytest.approx((0.1 + 2 * 0.2 + 0.6) / 4)

@@ -520,3 +520,10 @@ def test_rows_that_count_several_times_stand_for_as_many_objects():
         consensus.extend(
             Votes.from_labels({"a": [2, 0, 0], "b": [1, 3, 0]}, sample_weight=[5, 3, 9])
         )
+
+
+def test_agreement_is_the_share_of_votes_for_the_class_of_the_answer():
+    votes = Votes.from_labels(
+        {"a": [0, 1, 1, 0], "b": [0, 1, 1, 1], "c": [0, 0, 1, 1], "d": [None, 1, 1, None]}
+    )
+    assert MajorityVote().solve(votes).voters()["agreement"] == [0.75, 1.0, 0.75, 1.0]
