@@ -18,7 +18,6 @@ from typing import Any
 from ._text import clipped, printable
 
 _NOTHING = object()
-LONGEST, LONGEST_SENTENCE = 300, 2_000  # characters shown of what came, and of the whole
 
 
 class InputError(ValueError):
@@ -57,12 +56,12 @@ class InputError(ValueError):
     ) -> None:
         super().__init__(argument)  # pickling calls the class with it, and restores the attributes
         self.argument, self.must, self.remedy, self.phrase = argument, must, remedy, phrase
-        self.came = clipped(came if got is _NOTHING else repr(got), LONGEST)
+        self.came = clipped(came if got is _NOTHING else repr(got), 300)
 
     def __str__(self) -> str:
         came = f", got {self.came}" if self.came else ""
         first = self.phrase or f"{self.argument} {self.must}{came}"
-        return printable(clipped(f"{first}. {self.remedy}".rstrip(), LONGEST_SENTENCE))
+        return printable(clipped(f"{first}. {self.remedy}".rstrip(), 2_000))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"

@@ -58,7 +58,6 @@ def arg(name: str, value: Any = None) -> str:
 
 # ---- names from outside, and numbers -------------------------------------------------------------
 
-SHOWN, HINTED = 48, 300  # characters of a name that are shown, and that its hint has
 # What would break a line, hide, or turn the text after it around.
 UNSHOWN = re.compile(
     "[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
@@ -77,7 +76,7 @@ def printable(text: str, lines: bool = False) -> str:
     return UNSHOWN.sub("�", text).encode("utf-8", "replace").decode()  # lone surrogates become ?
 
 
-def shown(text: Any, most: int = SHOWN) -> str:
+def shown(text: Any, most: int = 48) -> str:
     r"""Text from outside as it can be shown: printable, on one line, no longer than `most`.
 
     Examples

@@ -24,7 +24,6 @@ CLASSES = ["ham", "news", "spam"]
 # How often each knows the class.
 CLASSIFIERS = {"svm": 0.52, "tree": 0.45, "bayes": 0.48, "knn": 0.42, "rules": 0.5}
 CLUSTERINGS = {"kmeans": 0.85, "dbscan": 0.8}
-N_OBJECTS = 600
 
 
 def demo_votes() -> Table:
@@ -35,15 +34,15 @@ def demo_votes() -> Table:
     >>> list(demo_votes().columns)
     ['id', 'svm', 'tree', 'bayes', 'knn', 'rules', 'kmeans', 'dbscan', 'gold', 'truth']
     """
-    rng = np.random.default_rng(0)
-    truth = rng.choice(3, N_OBJECTS, p=[0.5, 0.2, 0.3])
+    n_mails, rng = 600, np.random.default_rng(0)
+    truth = rng.choice(3, n_mails, p=[0.5, 0.2, 0.3])
 
     def guess(knows: float, n: int) -> Array:
-        return np.where(rng.random(N_OBJECTS) < knows, truth, rng.integers(n, size=N_OBJECTS))
+        return np.where(rng.random(n_mails) < knows, truth, rng.integers(n, size=n_mails))
 
-    columns: dict[str, list[Any]] = {"id": [f"mail-{i}" for i in range(N_OBJECTS)]}
+    columns: dict[str, list[Any]] = {"id": [f"mail-{i}" for i in range(n_mails)]}
     for name, knows in CLASSIFIERS.items():
-        missing = rng.random(N_OBJECTS) < 0.1
+        missing = rng.random(n_mails) < 0.1
         columns[name] = [
             None if gap else CLASSES[z] for z, gap in zip(guess(knows, 3), missing, strict=True)
         ]
@@ -51,7 +50,7 @@ def demo_votes() -> Table:
         columns[name] = guess(knows, 5).tolist()
     columns["dbscan"] = [
         -1 if noise else z
-        for z, noise in zip(columns["dbscan"], rng.random(N_OBJECTS) < 0.05, strict=True)
+        for z, noise in zip(columns["dbscan"], rng.random(n_mails) < 0.05, strict=True)
     ]
     columns["gold"] = [CLASSES[z] if i % 10 == 0 else None for i, z in enumerate(truth)]
     columns["truth"] = [CLASSES[z] for z in truth]

@@ -41,8 +41,6 @@ WORDS = {"a": 1, "left": 1, "model_a": 1, "b": -1, "right": -1, "model_b": -1}
 WORDS |= dict.fromkeys(("tie", "draw", "both", "neither", "both bad", "tie (bothbad)"), 0)
 # What each class says about the lead of the first item, and whether it is a tie.
 SAYS = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
-RIDGE = 0.25  # of a normal prior of strengths with a deviation of 2, about as strong as one game
-
 
 Shown = tuple[str, str, str]  # a prompt, and the items on the left and on the right
 Vote = tuple[int, str, int, bool]  # a pair, a judge, a side, and whether the pair was turned round
@@ -317,7 +315,9 @@ def _strengths(first: Any, second: Any, proba: Array, same: Any) -> tuple[Array,
             ]
         )
 
-    prior = np.diag([RIDGE] * lead.shape[1] + [RIDGE / 1e3])  # there may be no ties at all
+    # A normal prior of strengths with a deviation of 2 is about as strong as one game. There may be
+    # no ties at all, so that theirs is very weak.
+    prior = np.diag([1 / 4] * lead.shape[1] + [1 / 4000])
     t = minimize(
         lambda t: -float((proba * log_chances(t)).sum()) + float(t @ prior @ t) / 2,
         np.zeros(len(prior)),

@@ -329,3 +329,9 @@ def test_a_consensus_without_objects_estimates_nothing(tmp_path):
 
 def names_of(votes):
     return [model.name for model in votes.models]
+
+
+def test_votes_that_are_all_tied_show_no_agreement():
+    tied = np.full((4, 2), 0.5)
+    votes = Votes.from_probabilities({"ann": tied, "bob": tied}, classes=["a", "b"])
+    assert np.isnan(agreement(votes)["value"]).all()

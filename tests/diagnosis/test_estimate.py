@@ -32,29 +32,29 @@ def test_by_hand():
     # w = Cov(y, f) / ((1 + 4/4) Var f) = (1/3) / (2 x 2/7) = 7/12, with all eight f for the
     # variance
     y, f, rest = np.array([0.0, 0, 1, 1]), np.array([0.0, 0, 1, 1]), np.array([0.0, 0, 1, 1])
-    found = prediction_powered(y, f, rest, np.ones(4))
-    assert found.value == pytest.approx(0.5)
+    value, _, high, worth = prediction_powered(y, f, rest, np.ones(4))
+    assert value == pytest.approx(0.5)
     w, spread = 7 / 12, 2 / 7
     squares = np.sum((y - w * f - np.mean(y - w * f)) ** 2) + w**2 / 2  # and half an error more
     variance = squares / 3 / 4 + w**2 * spread / 4
     n = 0.25 * 4 / 3 / variance  # as many labels alone would have this variance
-    assert found.worth == pytest.approx(n)
-    gap = found.high - found.value
-    assert gap**2 == pytest.approx(
-        1.96**2 * (variance + (found.high * (1 - found.high) - 0.25) / n), rel=1e-4
-    )
+    assert worth == pytest.approx(n)
+    gap = high - value
+    assert gap**2 == pytest.approx(1.96**2 * (variance + (high * (1 - high) - 0.25) / n), rel=1e-4)
 
 
 def test_useless_answers_leave_wilson_s_interval_but_for_one_label():
     y = np.repeat([0.0, 1.0], [46, 4])
-    found = prediction_powered(y, np.full(50, 0.5), np.full(5000, 0.5), np.ones(5000))
-    assert (found.low, found.high) == pytest.approx(wilson_interval(4, 50), abs=0.003)
+    _, low, high, _ = prediction_powered(y, np.full(50, 0.5), np.full(5000, 0.5), np.ones(5000))
+    assert (low, high) == pytest.approx(wilson_interval(4, 50), abs=0.003)
 
 
 def test_labels_that_are_all_alike_do_not_make_it_certain():
-    found = prediction_powered(np.ones(30), np.full(30, 0.9), np.full(1000, 0.9), np.ones(1000))
-    assert found.value == 1.0
-    assert (found.low, found.high) == pytest.approx(wilson_interval(30, 30))
+    value, low, high, _ = prediction_powered(
+        np.ones(30), np.full(30, 0.9), np.full(1000, 0.9), np.ones(1000)
+    )
+    assert value == 1.0
+    assert (low, high) == pytest.approx(wilson_interval(30, 30))
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
@@ -82,8 +82,10 @@ def test_intervals_keep_their_promise_for_a_rare_class(too_sure, n):
         y = (rng.random(3000) < 0.05).astype(float)
         f = expit(too_sure * (4 * y - 2 + 2 * rng.normal(size=3000) + logit(0.05)))
         chosen = rng.choice(3000, n, replace=False)
-        found = prediction_powered(y[chosen], f[chosen], np.delete(f, chosen), np.ones(3000 - n))
-        held.append(found.low <= y.mean() <= found.high)
+        _, low, high, _ = prediction_powered(
+            y[chosen], f[chosen], np.delete(f, chosen), np.ones(3000 - n)
+        )
+        held.append(low <= y.mean() <= high)
     assert 0.93 <= np.mean(held) <= 0.99
 
 
@@ -103,8 +105,8 @@ def test_intervals_keep_their_promise_where_labels_may_show_no_wrong_answer():
         chosen = rng.choice(1000, 50, replace=False)
         for own, sure, kept in ((y, f, held), ((f > 0.5) == y, np.maximum(f, 1 - f), right)):
             rest = np.delete(sure, chosen), np.ones(950)
-            found = prediction_powered(own[chosen] * 1.0, sure[chosen], *rest)
-            kept.append(found.low <= own.mean() <= found.high)
+            _, low, high, _ = prediction_powered(own[chosen] * 1.0, sure[chosen], *rest)
+            kept.append(low <= own.mean() <= high)
     assert np.mean(held) >= 0.92
     assert np.mean(right) >= 0.92
 
@@ -354,3 +356,17 @@ def test_answers_outside_a_scale_have_no_part_in_a_judge_s_accuracy():
     rows = DawidSkene().solve(votes).estimate(known=known, voters=True).rows()
     careful = next(row for row in rows if row["measure"] == "accuracy of judge careful")
     assert (careful["labels"], careful["value"]) == (40, 1.0)
+
+
+def test_the_estimate_from_labels_alone_has_wilson_s_interval():
+    consensus, truth = jury()
+    table = consensus.estimate(1, known={i: int(truth[i]) for i in range(200)})
+    plain = [table[name][0] for name in ("plain", "plain_low", "plain_high")]
+    n = truth[:200].sum()
+    assert plain == pytest.approx([n / 200, *wilson_interval(n, 200)])
+
+
+def test_labels_that_are_all_half_right_are_worth_their_number():
+    half, sure = np.full(30, 0.5), np.linspace(0.5, 1, 30)
+    _, low, high, worth = prediction_powered(half, sure, np.full(1000, 0.6), np.ones(1000))
+    assert (low, high, worth) == pytest.approx((*wilson_interval(15, 30), 30))

@@ -12,7 +12,7 @@ from ec3learn import EC3, MajorityVote, Panel, SoftVote, Votes, WeightedVote, co
 from ec3learn.demo import demo_votes
 from ec3learn.diagnosis import cross_validate, judge
 from ec3learn.diagnosis.score import cross_fit, quality
-from ec3learn.diagnosis.warnings import score_notes
+from ec3learn.diagnosis.summary import score_notes
 
 TRUTH = np.tile([0, 1], 30)
 VOTES = Votes.from_labels({"good": TRUTH, "too": TRUTH, "bad": np.zeros(60, dtype=int)})
@@ -249,3 +249,12 @@ def test_the_summary_estimates_what_estimate_does_by_the_answer_without_the_labe
     shown = solve(votes, known=gold).summary().classes
     for name, column in (("value", "estimate"), ("low", "low"), ("high", "high")):
         assert shown[column] == pytest.approx(table[name][:-1])
+
+
+def test_the_quality_of_three_answers_by_hand():
+    proba = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    found = quality(proba, np.array([0, 1, 0]), np.array([0, 1, 1]), np.array([1.0, 2, 1]))
+    assert found.accuracy == 3 / 4
+    assert found.confidence == pytest.approx((0.9 + 2 * 0.8 + 0.6) / 4)
+    assert found.log_loss == pytest.approx(-(np.log(0.9) + 2 * np.log(0.8) + np.log(0.4)) / 4)
+    assert found.calibration_error == pytest.approx((0.1 + 2 * 0.2 + 0.6) / 4)

@@ -10,10 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, SoftVote, Votes, WeightedVote
 from ec3learn.answer.notes import Note
 from ec3learn.consensus import changed
-from ec3learn.diagnosis.contested import close_calls
-from ec3learn.diagnosis.metrics import changed_rows, majority, object_weights, row_weights
-from ec3learn.diagnosis.summary import summarise
-from ec3learn.diagnosis.warnings import two_voter_notes
+from ec3learn.diagnosis.metrics import (
+    changed_rows,
+    close_calls,
+    majority,
+    object_weights,
+    row_weights,
+)
+from ec3learn.diagnosis.summary import summarise, table_notes, two_voter_notes
 from ec3learn.report.facts import facts_of
 
 SAID = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1]}
@@ -222,7 +226,12 @@ def test_ten_notes_of_one_kind_are_one_line():
 
 def test_one_threshold_holds_for_the_summary_and_the_report(tmp_path):
     consensus = SoftVote().solve(Votes.from_labels(SAID))
-    assert consensus.solution.expand(close_calls(consensus)).tolist() == [False, True, True, False]
+    assert consensus.solution.expand(close_calls(consensus.solution)).tolist() == [
+        False,
+        True,
+        True,
+        False,
+    ]
     assert summarise(consensus).contested == 0.5
     consensus.report(tmp_path / "page.html")
     assert "50.0\N{NO-BREAK SPACE}% of all objects are close calls" in (
@@ -306,3 +315,19 @@ def test_without_votes_there_is_none(tmp_path):
     consensus = MajorityVote().solve(Votes.from_labels({"a": [0, 1]}))
     consensus.save(tmp_path / "saved", objects=True)
     assert majority(type(consensus).load(tmp_path / "saved")) is None
+
+
+@pytest.mark.parametrize("label", ["None", "unsure", " N/A ", ""])
+def test_a_label_that_may_mean_no_answer_is_noted(label):
+    votes = Votes.from_labels({"ann": ["x", label, "y"], "bob": ["x", "y", "y"]})
+    assert [note.kind for note in table_notes(votes)] == ["no answer"]
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "n_objects", "noted"), [(80, 5, True), (40, 5, False), (80, 320, False)]
+)
+def test_many_labels_that_repeat_votes_look_like_exchanged_columns(n_labels, n_objects, noted):
+    rows = np.arange(320)
+    labels, voters = [f"label {i % n_labels}" for i in rows], rows // 80 % 2
+    votes = Votes.from_long(rows % n_objects, voters, labels)
+    assert ("long table" in [note.kind for note in table_notes(votes)]) == noted

@@ -13,17 +13,13 @@ from ec3learn import EC3, Consensus, DawidSkene, MajorityVote, Panel, Votes, dia
 from ec3learn._checks import InputTypeError
 from ec3learn.answer.notes import Note
 from ec3learn.diagnosis import pairs, voter_checks
+from ec3learn.diagnosis.correlation import _evidence_of_bias, bias_notes, notes_on_bias
 from ec3learn.diagnosis.metrics import kappa, mutual_information, sampled
-from ec3learn.diagnosis.voter_checks import (
-    _evidence_of_bias,
-    bias_notes,
-    notes_on_bias,
-    worst_first,
-)
+from ec3learn.diagnosis.voters import worst_first
 from ec3learn.votes import only_rows
 
 judging = import_module("ec3learn.diagnosis.voters")  # the package has functions of these names
-doubting = import_module("ec3learn.diagnosis.voter_checks")
+doubting = import_module("ec3learn.diagnosis.correlation")
 pairing = import_module("ec3learn.diagnosis.pairs")
 
 GOOD = np.tile(["a", "b"], 300)
@@ -524,3 +520,10 @@ def test_rows_that_count_several_times_stand_for_as_many_objects():
         consensus.extend(
             Votes.from_labels({"a": [2, 0, 0], "b": [1, 3, 0]}, sample_weight=[5, 3, 9])
         )
+
+
+def test_agreement_is_the_share_of_votes_for_the_class_of_the_answer():
+    votes = Votes.from_labels(
+        {"a": [0, 1, 1, 0], "b": [0, 1, 1, 1], "c": [0, 0, 1, 1], "d": [None, 1, 1, None]}
+    )
+    assert MajorityVote().solve(votes).voters()["agreement"] == [0.75, 1.0, 0.75, 1.0]

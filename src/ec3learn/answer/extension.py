@@ -20,7 +20,7 @@ from ..algebra.membership import Membership, entries, membership_of
 from ..votes import Prior, Votes, as_class_votes, hardened, n_alike
 from ..votes.labels import kind_of
 from ..votes.layout import frozen
-from .solution import Solution, unanswered_notes
+from .solution import Solution, matching_labels, unanswered_notes
 
 KINDS = {"int": "whole numbers", "str": "texts", "bool": "True and False"}  # of labels
 
@@ -30,55 +30,63 @@ class ExtendWarning(UserWarning):
 
 
 def require_rule(
-    outcome: Solution,
+    solution: Solution,
     what: str = "new objects",
     otherwise: str = "Solve old and new objects together",
 ) -> None:
     """Refuse methods that cannot answer for objects they have not solved."""
-    if outcome.rule is None:
+    if solution.rule is None:
         raise InputError(
             "method",
-            phrase=f"{outcome.settings['method']} cannot be extended to {what}",
+            phrase=f"{solution.settings['method']} cannot be extended to {what}",
             remedy=f"{otherwise}, or take a {arg('method')} that extends: EC3, voting, BGCM or "
             "Dawid-Skene.",
         )
 
 
-def extended(outcome: Solution, votes: Votes, prior: Any = None) -> Solution:
+def extended(solution: Solution, votes: Votes, prior: Any = None) -> Solution:
     """The answer for new objects, by the rule of a solution."""
     require_kind("votes", votes, Votes, "Make one with Votes.from_labels.")
-    require_rule(outcome)
+    require_rule(solution)
+    assert solution.rule is not None
     votes = votes if prior is None else votes.with_prior(prior)
-    votes = readable_votes(outcome, trusted_as_before(outcome, votes))
-    assert outcome.rule is not None
-    _warn_of_solved(outcome, votes)
-    groups = aligned_membership(outcome, votes)
-    proba, unanswered = outcome.rule.answers(groups)
+    if votes.prior is not None and solution.trust is None:
+        phrase = (
+            "This consensus was solved without a prior, so it does not know how far to trust one"
+        )
+        remedy = f"Leave {arg('prior')} out, or solve with one."
+        raise InputError("prior", phrase=phrase, remedy=remedy)
+    if votes.prior is not None:
+        votes = replace(votes, prior=Prior(votes.prior.proba, solution.trust))
+    if not any(model.kind == "grader" for model in solution.models):
+        votes = as_class_votes(votes)  # as the old ones were solved
+    _warn_of_solved(solution, votes)
+    proba, unanswered = solution.rule.answers(aligned_membership(solution, votes))
     return Solution(
-        classes=outcome.classes,
-        models=outcome.models,
-        weights=outcome.weights,
-        settings=outcome.settings,
-        made_by=outcome.made_by,
-        rule=outcome.rule,
-        group_table=outcome.group_means,
+        classes=solution.classes,
+        models=solution.models,
+        weights=solution.weights,
+        settings=solution.settings,
+        made_by=solution.made_by,
+        rule=solution.rule,
+        group_table=solution.group_means,
         votes=votes,
         solved_proba=frozen(proba),
         index=votes.index,
         object_ids=votes.object_ids,
         unanswered_rows=frozen(unanswered),
-        notes=unanswered_notes(unanswered, votes, outcome.lacking),
-        lacking=outcome.lacking,
-        trust=outcome.trust,
-        stored_mass=outcome.tie_mass,
+        notes=unanswered_notes(unanswered, votes, solution.lacking),
+        lacking=solution.lacking,
+        trust=solution.trust,
+        stored_mass=solution.tie_mass,
     )
 
 
-def _warn_of_solved(outcome: Solution, votes: Votes) -> None:
+def _warn_of_solved(solution: Solution, votes: Votes) -> None:
     """Warn of objects that were solved before: their answers forget their old votes."""
-    if outcome.object_ids is None or votes.object_ids is None:
+    if solution.object_ids is None or votes.object_ids is None:
         return
-    solved = set(map(str, outcome.object_ids))  # a file may have 1 as text
+    solved = set(map(str, solution.object_ids))  # a file may have 1 as text
     if solved == set(map(str, range(len(solved)))):  # places in a table, which others have too
         return
     n_again = sum(str(name) in solved for name in votes.object_ids)
@@ -89,72 +97,41 @@ def _warn_of_solved(outcome: Solution, votes: Votes) -> None:
         warnings.warn(text, ExtendWarning, stacklevel=3)
 
 
-def readable_votes(outcome: Solution, votes: Votes) -> Votes:
-    """New votes as the old ones were solved: answers on a scale may have become class votes."""
-    if any(model.kind == "grader" for model in outcome.models):
-        return votes
-    return as_class_votes(votes)
-
-
-def trusted_as_before(outcome: Solution, votes: Votes) -> Votes:
-    """New votes whose prior, if they have one, is trusted as far as the old one."""
-    if votes.prior is None:
-        return votes
-    if outcome.trust is None:
-        phrase = (
-            "This consensus was solved without a prior, so it does not know how far to trust one"
-        )
-        raise InputError(
-            "prior", phrase=phrase, remedy=f"Leave {arg('prior')} out, or solve with one."
-        )
-    return replace(votes, prior=Prior(votes.prior.proba, outcome.trust))
-
-
-def aligned_membership(outcome: Solution, votes: Votes, warn: bool = True) -> Membership:
+def aligned_membership(solution: Solution, votes: Votes, warn: bool = True) -> Membership:
     """The membership of new rows in known groups; also of hardened votes if the rule asks."""
     hard = None
-    if outcome.rule is not None and outcome.rule.takes_hard_votes and not votes.stores.is_hard:
-        hard = _aligned_entries(outcome, hardened(votes), warn=False)
-    return membership_of(_aligned_entries(outcome, votes, warn), hard, votes.prior)
+    if solution.rule is not None and solution.rule.takes_hard_votes and not votes.stores.is_hard:
+        hard = _aligned_entries(solution, hardened(votes), warn=False)
+    return membership_of(_aligned_entries(solution, votes, warn), hard, votes.prior)
 
 
-def _aligned_entries(outcome: Solution, votes: Votes, warn: bool) -> sparse.csr_array:
+def _aligned_entries(solution: Solution, votes: Votes, warn: bool) -> sparse.csr_array:
     """A^m of new rows: models are matched by name, groups by label."""
-    offsets, matrix = outcome.group_offsets, entries(votes)
-    number = {(model.name, model.kind): m for m, model in enumerate(outcome.models)}
+    offsets, matrix = solution.group_offsets, entries(votes)
+    number = {(model.name, model.kind): m for m, model in enumerate(solution.models)}
     target = np.full(votes.models.n_groups, -1, dtype=np.int64)
     places: dict[tuple[int, int], Array] = {}  # thousands of annotators have the same classes
     voted = np.unique(votes.models.group_model[matrix.indices])
     for m in voted.tolist():
-        labels, ours = (
-            votes.models[m].labels,
-            number.get((votes.models[m].name, votes.models[m].kind)),
-        )
+        model = votes.models[m]
+        labels, ours = model.labels, number.get((model.name, model.kind))
         if ours is not None:
-            both = id(labels), id(outcome.models[ours].labels)
+            both = id(labels), id(solution.models[ours].labels)
             if both not in places:
-                places[both] = matching_labels(labels, outcome.models[ours].labels)
+                places[both] = matching_labels(labels, solution.models[ours].labels)
             begin = votes.models.offsets[m]
             matched = np.where(places[both] < 0, -1, places[both] + offsets[ours])
             target[begin : begin + len(labels)] = matched
     if warn and (target[matrix.indices] < 0).any():
-        _warn_unseen(outcome, votes, target)
+        _warn_unseen(solution, votes, target)
     seen = np.flatnonzero(target >= 0)
     shape = (len(target), int(offsets[-1]))
     return matrix @ sparse.csr_array((np.ones(len(seen)), (seen, target[seen])), shape=shape)
 
 
-def matching_labels(labels: Array, ours: Array) -> Array:
-    """The place of each label among ours, -1 for none; 1, True and "1" are three labels."""
-    place = {(kind_of(label), label): j for j, label in enumerate(ours.tolist())}
-    return np.array(
-        [place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64
-    )
-
-
-def _warn_unseen(outcome: Solution, votes: Votes, target: Array) -> None:
+def _warn_unseen(solution: Solution, votes: Votes, target: Array) -> None:
     """Warn of votes that are lost: those of unknown base models, classes and clusters."""
-    theirs, ours = (KINDS[kind_of(classes[0])] for classes in (votes.classes, outcome.classes))
+    theirs, ours = (KINDS[kind_of(classes[0])] for classes in (votes.classes, solution.classes))
     if theirs != ours:
         phrase = f"The classes are {ours}, the votes are {theirs}"
         raise InputError("votes", phrase=phrase, remedy="Convert the votes first.")

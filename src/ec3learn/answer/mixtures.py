@@ -49,10 +49,7 @@ class SumRule(Rule):
                 prior = groups.prior.take(rows)
                 unanswered[rows] &= ~prior.given
             proba[rows] = self.finish(sums[:, :-1], n_votes, prior)
-        proba[unanswered] = self.fallback
-        if known is not None:
-            known.overwrite(proba, unanswered)
-        return proba, unanswered
+        return self.with_known(proba, unanswered, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +172,7 @@ class PanelRule(Rule):
             answers = self.answers_of_asked(part)
             proba[rows] = mean_of([answer for answer, _ in answers], self.shares)
             unanswered[rows] = np.all([nothing for _, nothing in answers], axis=0)
-        proba[unanswered] = self.fallback
-        if known is not None:
-            known.overwrite(proba, unanswered)
-        return proba, unanswered
+        return self.with_known(proba, unanswered, known)
 
 
 def mean_of(tables: Sequence[Array], shares: Array | None) -> Array:
@@ -215,9 +209,7 @@ class RegressionRule(Rule):
         proba, unanswered = self.base.answers(groups)
         for rows, added in self.added(groups):
             proba[rows] = self.finish(proba[rows], unanswered[rows], added)
-        if known is not None:
-            known.overwrite(proba, unanswered)
-        return proba, unanswered
+        return self.with_known(proba, unanswered, known)
 
     def added(self, groups: Membership) -> Iterator[tuple[slice, Array]]:
         """What the groups of some rows add to each class, some rows at a time."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from .._text import arg, count, printable, some
-from ..votes import Votes, n_alike
+from .._text import count, printable
 
 NoteKind = Literal[
     "always says the same",  # voters
@@ -106,85 +104,3 @@ def one_per_kind(notes: Iterable[Note]) -> list[Note]:
         more = [] if rest <= 0 else [f"And {count(rest, 'more note', 'more notes')} of this kind."]
         shown.append(Note(kind, " ".join([*texts[:3], *more])))
     return shown
-
-
-# ---- notes on tables that may not be what they seem ----------------------------------------------
-
-LONG = 200  # objects from which a table with a single column of labels is more likely a long one
-NO_ANSWERS = {
-    "",
-    "#n/a",
-    "--",
-    "<na>",
-    "?",
-    "abstain",
-    "don't know",
-    "n.a.",
-    "n/a",
-    "na",
-    "nan",
-    "no answer",
-    "not sure",
-    "null",
-    "skip",
-    "skipped",
-    "unknown",
-    "unsure",
-}
-
-
-def table_notes(votes: Votes) -> list[Note]:
-    """Notes on look-alikes, labels for no answer, a single voter, and columns that seem wrong."""
-    notes, labels = [], votes.classes.tolist()
-    voters = [model.name for model in votes.models if model.is_voter]
-    differ = "differ only in case, spaces or how a number is written, and count as different"
-    for names, what, mean in ((labels, "labels", "mean"), (voters, "voters", "are")):
-        alike = look_alike(names)
-        if alike:
-            different = "classes" if what == "labels" else what
-            text = f"Some {what} {differ} {different}: {alike}."
-            notes.append(Note("look alike", f"{text} Write them alike if they {mean} the same."))
-    for label in labels:
-        if is_no_answer(label, labels):
-            remedy = f"If it means that a voter did not answer, pass {arg('missing', label)}."
-            notes.append(Note("no answer", f"The label {label!r} counts as a class. {remedy}"))
-    n_repeated, n_classes = votes.stores.n_repeated, len(labels)
-    repeated = n_repeated > n_alike(votes).sum() and n_classes > max(len(voters), LONG // 4)
-    if repeated or len(voters) > max(votes.n_objects, LONG):
-        sizes = f"{len(voters):,} voters, {count(votes.n_objects, 'object')} and {n_classes} labels"
-        text = f"Perhaps columns are exchanged, for there are {sizes}."
-        notes.append(Note("long table", text))
-    if int(votes.models.is_voter.sum()) == 1:
-        text = "There is only one voter, so nothing tells where it is wrong."
-        columns = f"{arg('objects')} and {arg('voters')}"
-        remedy = f"If the table has one row per vote, name its columns of {columns}."
-        wide = len(votes.models) == 1 and votes.stores.sparse is None and not votes.stores.soft
-        kind: NoteKind = "long table" if wide and votes.n_objects >= LONG else "one voter"
-        notes.append(Note(kind, f"{text} {remedy}" if wide else text))
-    return notes
-
-
-def is_no_answer(label: Any, labels: Sequence[Any]) -> bool:
-    """Whether a label looks as if it meant that somebody did not answer.
-
-    -1 does where the classes are numbered from 0 to 2 or more; -1, 0 and 1 may be opinions. "none"
-    may be a class, "None" is not.
-    """
-    if isinstance(label, str) and (label == "None" or label.casefold().strip() in NO_ANSWERS):
-        return True
-    return (
-        str(label) == "-1"
-        and {"-1", "0", "1", "2"} <= set(map(str, labels))
-        and "-2" not in map(str, labels)
-    )
-
-
-def look_alike(labels: Sequence[Any]) -> str:
-    """The first few labels that differ only in case, spaces or how a number is written."""
-    meant: dict[str, list[str]] = {}
-    for label in labels:
-        if isinstance(label, str):
-            text = " ".join(label.casefold().split())
-            meant.setdefault(re.sub(r"^([+-]?[0-9]+)\.0+$", r"\1", text), []).append(label)
-    found = [" and ".join(map(repr, own)) for own in meant.values() if len(own) > 1]
-    return some(found, 3)

@@ -26,9 +26,8 @@ from .._typing import Array
 from ..algebra.membership import Membership, Table, places_in
 from ..votes import Votes, group_meaning
 
-Contributions = dict[
-    tuple[int | None, str], Array
-]  # (base model or NOBODY, term) -> one number per class
+# (base model or NOBODY, term) -> one number per class
+Contributions = dict[tuple[int | None, str], Array]
 
 GROUPS, COMPANIONS, VOTES = "groups", "companions", "votes"  # the terms of alpha, beta and gamma
 KNOWN, TOWARDS, PRIOR, OWN = "known label", "towards", "prior", "own prior"  # what else may pull
@@ -79,6 +78,15 @@ class Rule(ABC):
     @abstractmethod
     def answers(self, groups: Membership, known: KnownLabels | None = None) -> tuple[Array, Array]:
         """The class probabilities of each row, and which rows nothing reaches."""
+
+    def with_known(
+        self, proba: Array, unanswered: Array, known: KnownLabels | None
+    ) -> tuple[Array, Array]:
+        """The same answers with the fallback where nothing reaches a row, and with known labels."""
+        proba[unanswered] = self.fallback
+        if known is not None:
+            known.overwrite(proba, unanswered)
+        return proba, unanswered
 
     @property
     def asked(self) -> tuple[Rule, ...]:
@@ -200,13 +208,8 @@ class Term:
         return sparse.csr_array(sparse.csr_array((np.ones(len(here)), places), shape=shape) @ rows)
 
 
-@dataclass(frozen=True, eq=False)
-class Pull:
-    """How hard a term pulls some rows (0 where it has no group of the row), and where to."""
-
-    name: str
-    strength: Array
-    mean: Array
+# A term's name, how hard it pulls some rows (0 where it has no group of the row), and where to.
+Pull = tuple[str, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,13 +235,12 @@ class GroupRule(Rule):
         unanswered = np.empty(groups.n_rows, dtype=bool)
         for rows, pulls in self._pulls(groups, known):
             # sum_t pull_t mean_t / sum_t pull_t
-            strength = np.sum([pull.strength for pull in pulls], axis=0)
-            unanswered[rows] = strength <= 0
-            strength[strength <= 0] = 1.0
-            for pull in pulls:
-                proba[rows] += (pull.strength / strength)[:, None] * pull.mean
-        proba[unanswered] = self.fallback
-        return proba, unanswered
+            total = np.sum([strength for _, strength, _ in pulls], axis=0)
+            unanswered[rows] = total <= 0
+            total[total <= 0] = 1.0
+            for _, strength, mean in pulls:
+                proba[rows] += (strength / total)[:, None] * mean
+        return self.with_known(proba, unanswered, None)
 
     def _pulls(
         self, groups: Membership, known: KnownLabels | None
@@ -255,7 +257,7 @@ class GroupRule(Rule):
             else sparse.csr_array(sparse.hstack(list(map(sparse.csr_array, tables))))
         )
         for rows, sums in groups.gather_parts(stack):
-            pulls = []
+            pulls: list[Pull] = []
             for term, part in zip(self.terms, np.hsplit(sums, len(self.terms)), strict=True):
                 total = part[:, 0]
                 strength = term.pull * (total if term.by_total else (total > 0))
@@ -264,33 +266,33 @@ class GroupRule(Rule):
                     # A prior worth w votes beside n takes the share w / (n + w) of their pull.
                     prior = groups.prior.take(rows)
                     sums_up = np.maximum(total + prior.weight, 1e-300)
-                    pulls.append(Pull(OWN, term.pull * prior.weight / sums_up, prior.trusted))
+                    pulls.append((OWN, term.pull * prior.weight / sums_up, prior.trusted))
                     strength = strength * total / sums_up
-                pulls.append(Pull(term.name, strength, mean))
+                pulls.append((term.name, strength, mean))
             for proba, unanswered in others:
                 assert self.towards is not None
-                pulls.append(Pull(TOWARDS, self.towards[0] * ~unanswered[rows], proba[rows]))
+                pulls.append((TOWARDS, self.towards[0] * ~unanswered[rows], proba[rows]))
             yield rows, pulls if known is None else _with_known(pulls, known, rows)
 
     def parts(self, groups: Membership, owner: Array, known: KnownLabels | None) -> Contributions:
         """What each (base model, term) gave to the classes; it adds up to the probabilities."""
         _, pulls = next(self._pulls(groups, known))
-        total = sum(float(pull.strength[0]) for pull in pulls)
+        total = sum(float(strength[0]) for _, strength, _ in pulls)
         if total <= 0:
             return {(NOBODY, "mean vote of all"): self.fallback}
         terms = {term.name: term for term in self.terms}
         gave: Contributions = {}
         one = self.own_form(groups)
-        for pull in pulls:
-            share = float(pull.strength[0]) / total
-            if share > 0 and pull.name in terms:
-                table = one.matrix.toarray().T * terms[pull.name].table_for(one, dense=True)
+        for name, strength, mean in pulls:
+            share = float(strength[0]) / total
+            if share > 0 and name in terms:
+                table = one.matrix.toarray().T * terms[name].table_for(one, dense=True)
                 each = share * table[:, 1:] / table[:, 0].sum()
                 for g in np.flatnonzero(table[:, 0]):
-                    who = int(owner[one.order[g]]), pull.name
+                    who = int(owner[one.order[g]]), name
                     gave[who] = gave.get(who, 0.0) + each[g]
             elif share > 0:
-                gave[NOBODY, pull.name] = share * pull.mean[0]
+                gave[NOBODY, name] = share * mean[0]
         return gave
 
 
@@ -300,14 +302,13 @@ def _with_known(pulls: list[Pull], known: KnownLabels, rows: slice) -> list[Pull
     One that is held fixed takes the place of all that pulls it.
     """
     labelled = known.labelled[rows]
+    replaced = [known.fixed or name in (VOTES, TOWARDS, OWN) for name, _, _ in pulls]
     kept = [
-        replace(pull, strength=np.where(labelled, 0.0, pull.strength))
-        if known.fixed or pull.name in (VOTES, TOWARDS, OWN)
-        else pull
-        for pull in pulls
+        (name, np.where(labelled & gone, 0.0, strength), mean)
+        for gone, (name, strength, mean) in zip(replaced, pulls, strict=True)
     ]
     strength = labelled * (1.0 if known.fixed else known.pull)
-    return [*kept, Pull(KNOWN, strength, known.one_hot(pulls[0].mean.shape[1], rows))]
+    return [*kept, (KNOWN, strength, known.one_hot(pulls[0][2].shape[1], rows))]
 
 
 def mean_votes(

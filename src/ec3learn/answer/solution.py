@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.special import softmax
@@ -25,6 +25,9 @@ from ..votes.labels import Label, kind_of, plain
 from ..votes.layout import frozen
 from .notes import Note
 from .rule import KnownLabels, Rule
+
+if TYPE_CHECKING:
+    from ..consensus import Consensus
 
 TIE = 1e-9  # probabilities that differ by less are equal
 NOT_REACHED = "no vote, not even through others in the same groups, and got the mean vote of all"
@@ -75,15 +78,13 @@ class Solution(Details):
     index: Array | None = None  # the distinct row of each object; None: its own
     object_ids: Array | None = None
     known: KnownLabels | None = None
-    label_chances: Array | None = (
-        None  # of known labels by object, as `diagnosis.labels` reads them
-    )
+    label_chances: Array | None = None  # of each object to be labelled: `diagnosis.labels`
     unanswered_rows: Array | None = None
     notes: tuple[Note, ...] = ()  # those of the method
     trust: Trust | None = None  # how far class probabilities from elsewhere are trusted
     stored_mass: Array | None = None  # breaks ties, where it is the mass of another table
-    stored_voters: Table | None = None  # where there are no votes to make it from
-    stored_doubts: Table | None = None  # as `diagnosis.voter_checks` found them
+    stored_voters: Table | None = None  # of `diagnosis`, where there are no votes to make it from
+    stored_doubts: Table | None = None  # likewise
     soft_columns: Mapping[str, Mapping[str, str]] | None = None  # of a table: by model and class
     stored_total: float | None = None  # how many objects its shares are of, where that is known
 
@@ -127,22 +128,17 @@ class Solution(Details):
 
     def position_of(self, i: Any) -> int:
         """The number of an object by its name, or by its number where objects have no names."""
-        if self.object_ids is not None:
-            same_kind = kind_of(i) == kind_of(self.object_ids[0])
-            found = np.flatnonzero(self.object_ids == i) if same_kind else np.empty(0, dtype=int)
-            if not len(found):
-                raise InputError(
-                    "object",
-                    phrase=f"Unknown object {i!r}",
-                    got=i,
-                    remedy=f"The first objects are {listed(self.object_ids, 5)}.",
-                )
-            return int(found[0])
-        if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
-            raise InputError(
-                "i", f"must be the number of an object, from 0 to {self.n_objects - 1}", got=i
-            )
-        return int(i) % self.n_objects
+        if self.object_ids is None:
+            if kind_of(i) != "int" or not -self.n_objects <= i < self.n_objects:
+                must = f"must be the number of an object, from 0 to {self.n_objects - 1}"
+                raise InputError("i", must, got=i)
+            return int(i) % self.n_objects
+        same_kind = kind_of(i) == kind_of(self.object_ids[0])
+        places = np.flatnonzero((self.object_ids == i) & same_kind)
+        if not len(places):
+            remedy = f"The first objects are {listed(self.object_ids, 5)}."
+            raise InputError("object", phrase=f"Unknown object {i!r}", got=i, remedy=remedy)
+        return int(places[0])
 
     # ---- by distinct row -------------------------------------------------------------------------
 
@@ -255,14 +251,12 @@ class Solution(Details):
     @property
     def description(self) -> str:
         """One line: the method, what it combined, and how sure it is on average."""
-        start, n_classes = (
-            f"{self.settings['method']} of {self.made_of}",
-            count(len(self.classes), "class", "classes"),
-        )
+        start = f"{self.settings['method']} of {self.made_of}"
+        n_classes = count(len(self.classes), "class", "classes")
         if not self.has_objects:
-            extends = (
-                "holds no objects" if self.rule is None else "extends to new objects, holds none"
-            )
+            extends = "holds no objects"
+            if self.rule is not None:
+                extends = "extends to new objects, holds none"
             return f"{start}, {n_classes}; {extends}"
         confidence = self.row_counts @ self.row_proba.max(axis=1, initial=0.0)
         sure = float(confidence / max(self.row_counts.sum(), 1e-300))
@@ -270,28 +264,17 @@ class Solution(Details):
         return f"{start}: {n_objects}, {n_classes}, mean confidence {sure:.3f}"
 
 
-class Solved(Protocol):
-    """What diagnosis and report take: a `Consensus`, or its solution."""
-
-    @property
-    def solution(self) -> Solution:
-        """The solution of a consensus."""
-        ...
-
-    @property
-    def notes(self) -> tuple[Note, ...]:
-        """What a user should know."""
-        ...
+# What diagnosis and report take.
+Solved: TypeAlias = "Consensus | Solution"
 
 
-def solution_of(value: Solved, argument: str = "consensus") -> Solution:
-    """Refuse what is no answer, such as the votes that one is made from."""
+def solution_of(value: Solved) -> Solution:
+    """The solution of an answer; what is none, such as votes, is refused."""
     solution = getattr(value, "solution", None)
     if not isinstance(solution, Solution):
         remedy = "Solve votes first: EC3().solve(votes)."
-        raise InputTypeError(
-            argument, "must be a Consensus", came=type(value).__name__, remedy=remedy
-        )
+        came = type(value).__name__
+        raise InputTypeError("consensus", "must be a Consensus", came=came, remedy=remedy)
     return solution
 
 
@@ -321,7 +304,9 @@ def unanswered_notes(
 
 def top_classes(proba: Array, mass: Array) -> Array:
     """Each row's class with the highest probability; of tied ones the one with the largest mass."""
-    preference, best = class_preference(mass), np.empty(len(proba), dtype=np.int64)
+    shares = mass / max(float(mass.sum()), 1e-300)
+    preference = np.argsort(-np.round(shares / TIE), kind="stable")  # equal ones keep their order
+    best = np.empty(len(proba), dtype=np.int64)
     for rows in chunks(len(proba), max(1, 8 * CHUNK // proba.shape[1])):
         by_class = np.ascontiguousarray(proba[rows].T)  # class-major for speed
         highest = by_class >= by_class.max(axis=0) - TIE
@@ -335,12 +320,6 @@ def margin_of(proba: Array) -> Array:
         return np.ones(len(proba))
     two = np.partition(proba, -2, axis=1)[:, -2:]
     return np.asarray(two[:, 1] - two[:, 0])
-
-
-def class_preference(mass: Array) -> Array:
-    """The classes by falling mass; equal ones, up to rounding, keep their order."""
-    shares = mass / max(float(mass.sum()), 1e-300)
-    return np.argsort(-np.round(shares / TIE), kind="stable")
 
 
 def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> Array:
@@ -367,3 +346,11 @@ def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> 
             offsets -= move * min(1.0, 2 * temperature / max(np.abs(move).max(), 1e-300))
             offsets -= offsets.mean()
     return (proba + offsets).argmax(axis=1)
+
+
+def matching_labels(labels: Array, ours: Array) -> Array:
+    """The place of each label among ours, -1 for none; 1, True and "1" are three labels."""
+    place = {(kind_of(label), label): j for j, label in enumerate(ours.tolist())}
+    return np.array(
+        [place.get((kind_of(label), label), -1) for label in labels.tolist()], dtype=np.int64
+    )

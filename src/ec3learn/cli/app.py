@@ -216,7 +216,7 @@ def voters(votes: str, json: bool, **options: Any) -> None:
     ec3learn voters mails.ec3
     """
     from ..consensus import Consensus
-    from ..diagnosis.voter_checks import worst_first
+    from ..diagnosis.voters import worst_first
     from ..tables.files import write_table
 
     if votes.endswith(".ec3"):

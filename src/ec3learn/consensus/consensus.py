@@ -19,8 +19,7 @@ from ..answer.extension import extended
 from ..answer.notes import Note
 from ..answer.solution import Solution, mass_classes
 from ..diagnosis.score import not_judged
-from ..diagnosis.summary import Summary, summarise
-from ..diagnosis.warnings import notes_of
+from ..diagnosis.summary import Summary, notes_of, summarise
 from ..votes import Votes
 from ..votes.labels import Label, plain
 

@@ -25,10 +25,9 @@ from ..answer.notes import Note
 from ..answer.rule import GroupRule, Term
 from ..answer.solution import Solution
 from ..diagnosis.metrics import row_weights
-from ..diagnosis.voter_checks import voter_checks
-from ..diagnosis.voters import voters
+from ..diagnosis.voters import voter_checks, voters
 from ..votes import BaseModel, Scale, Trust
-from ..votes.labels import plain
+from ..votes.labels import object_array, plain
 from ..votes.layout import frozen
 
 VERSION = 6
@@ -117,7 +116,8 @@ def read(path: str | os.PathLike[str]) -> Solution:
             return sparse.csr_array(parts["parts"], shape=parts["shape"])
         if value["name"] not in arrays:
             array = archive[value["name"]]
-            arrays[value["name"]] = frozen(_labels(array) if kind == "labels" else array)
+            labels = object_array(json.loads(bytes(array))) if kind == "labels" else array
+            arrays[value["name"]] = frozen(labels)
         return arrays[value["name"]]
 
     with open(name, "rb") as file:
@@ -133,10 +133,3 @@ def read(path: str | os.PathLike[str]) -> Solution:
             raise InputError("path", phrase=f"{phrase}: {reason}", remedy=remedy) from None
     solution: Solution = facts["solution"]
     return solution
-
-
-def _labels(text: Array) -> Array:
-    labels = json.loads(bytes(text))
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array

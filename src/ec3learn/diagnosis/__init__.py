@@ -7,8 +7,7 @@ from .estimate import estimate
 from .explanation import explain
 from .pairs import pairs
 from .score import cross_validate, judge
-from .voter_checks import voter_checks
-from .voters import confusion_of, voters
+from .voters import confusion_of, voter_checks, voters
 
 __all__ = [
     "agreement",

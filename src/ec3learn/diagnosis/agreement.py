@@ -74,12 +74,13 @@ def agreement(
     labels, places = votes.models[voters[0]].labels, _places(votes.models[voters[0]], level)
     tallies, row = np.unique(_tallies(votes, voters, len(labels)), axis=0, return_inverse=True)
     weight = np.bincount(row.ravel(), weights=votes.counts, minlength=len(tallies))
+    # The two objects more, one pair for each answer that occurs; only intervals count them.
     typical = max(float(weight @ tallies.sum(axis=1)) / max(float(weight.sum()), 1e-300), 2.0)
     used = np.flatnonzero(tallies.any(axis=0))
     agreed = typical * np.eye(len(labels))[used]
     tallies = np.vstack([tallies, agreed, (agreed + np.roll(agreed, 1, axis=0)) / 2])
+    added = np.repeat([0.0, 1 / max(len(used), 1)], [len(weight), 2 * len(used)])
     weight = np.append(weight, np.zeros(2 * len(used)))
-    added = np.where(np.arange(len(tallies)) < len(tallies) - 2 * len(used), 0.0, 1 / len(used))
 
     def measured(weight: Array) -> list[float]:
         alike, by_chance = _pairs_alike(tallies, weight)
@@ -121,7 +122,8 @@ def kappas(
     chosen = np.flatnonzero(~np.isnan(places))
     apart = None if level == "nominal" else _squares(places[chosen])
     size, offsets = len(chosen), votes.models.offsets
-    voters = sorted(sorted(voters, key=lambda m: -votes_per_model(votes)[m])[:MOST_COMPARED])
+    n_votes = votes_per_model(votes)
+    voters = sorted(sorted(voters, key=lambda m: -n_votes[m])[:MOST_COMPARED])
     matrix = entries(votes).tocsc()
     said = {m: matrix[:, offsets[m] : offsets[m + 1]].tocsr()[:, chosen] for m in voters}
     same = np.eye(size).ravel()

@@ -7,42 +7,32 @@ next voter errs on them too. To estimate a share, objects must be drawn at rando
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from .._checks import require_bool, require_choice, require_integer, require_seed
 from .._table import Table
+from .._text import number_text
 from .._typing import Array
 from ..algebra.membership import entries
-from ..answer.extension import matching_labels
-from ..answer.solution import Solution, Solved, solution_of
-from ..votes import Votes, group_ballot, has_clusterings, has_graders, n_alike, votes_on
-from ..votes.labels import plain
-from .explanation import tally_of, tally_text, why_contested
+from ..answer.solution import Solution, Solved, matching_labels, solution_of
+from ..votes import BaseModel, Votes, group_ballot, has_clusterings, has_graders, n_alike, votes_on
+from ..votes.labels import Label, plain
 from .labels import taught_labels
 from .metrics import votes_per_row
 
 Goal = Literal["label", "vote", "share"]
 
-CLOSE = 0.1  # the margin below which an object is a close call
-# The next is worth less by this power of the number of votes, or of objects with the same votes:
-DISCOUNT = 0.25
 
-
-def close_calls(outcome: Solved) -> Array:
-    """Which rows are close calls: without a known label, top classes less than 0.1 apart."""
-    outcome = solution_of(outcome)
-    close = outcome.row_margin < CLOSE
-    return close if outcome.known is None else close & ~outcome.known.labelled
-
-
-def contested(outcome: Solved, n: int = 10, *, distinct: bool = True) -> Table:
+def contested(consensus: Solved, n: int = 10, *, distinct: bool = True) -> Table:
     """The objects a person should review first: those whose two most probable classes are closest.
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer.
     n : int
         How many objects.
@@ -55,59 +45,92 @@ def contested(outcome: Solved, n: int = 10, *, distinct: bool = True) -> Table:
         object, label, confidence, runner_up, margin, votes, alike and why. Objects with known
         labels are left out.
     """
-    outcome = solution_of(outcome)
+    solution = solution_of(consensus)
     require_integer("n", n, 0)
     require_bool("distinct", distinct)
-    votes = outcome.require_votes("contested")
-    row_of = outcome.expand(np.arange(votes.n_rows))
+    votes = solution.require_votes("contested")
+    row_of = solution.expand(np.arange(votes.n_rows))
     objects = np.unique(row_of, return_index=True)[1] if distinct else np.arange(len(row_of))
-    if outcome.known is not None:
-        objects = objects[~outcome.known.labelled[row_of[objects]]]
-    margin = outcome.row_margin.round(12)[row_of[objects]]
+    if solution.known is not None:
+        objects = objects[~solution.known.labelled[row_of[objects]]]
+    margin = solution.row_margin.round(12)[row_of[objects]]
     objects = objects[np.lexsort((row_of[objects], margin))][:n]
-    rows, labels = row_of[objects], [plain(label) for label in outcome.classes]
-    proba, best = outcome.row_proba[rows], outcome.row_classes[rows]
+    rows, labels = row_of[objects], [plain(label) for label in solution.classes]
+    proba, best = solution.row_proba[rows], solution.row_classes[rows]
     others = np.where(np.arange(len(labels)) == best[:, None], -1, proba)
     tallies = (tally_of(votes_on(votes, i), votes.models) for i in objects.tolist())
     columns: dict[str, list[Any]] = {
-        "object": [outcome.name_of(i) for i in objects.tolist()],
+        "object": [solution.name_of(i) for i in objects.tolist()],
         "label": [labels[z] for z in best],
         "confidence": proba.max(axis=1, initial=0.0).tolist(),
         "runner_up": [labels[z] if len(labels) > 1 else None for z in others.argmax(axis=1)],
-        "margin": outcome.row_margin[rows].tolist(),
+        "margin": solution.row_margin[rows].tolist(),
         "votes": [tally_text(tally) for tally in tallies],
         "alike": [round(n) for n in n_alike(votes)[rows].tolist()],
-        "why": _why(outcome, votes, rows),
+        "why": _why(solution, votes, rows),
     }
     return Table(columns)
 
 
-def _why(outcome: Solution, votes: Votes, rows: Array) -> list[str]:
+def _why(solution: Solution, votes: Votes, rows: Array) -> list[str]:
     """In a few words, why the answers of some rows are as they are."""
     labels, graded = [plain(label) for label in votes.classes], has_graders(votes)
-    answers = matching_labels(outcome.classes, votes.classes)[outcome.row_classes[rows]]
+    answers = matching_labels(solution.classes, votes.classes)[solution.row_classes[rows]]
     tallies = (entries(votes)[rows] @ group_ballot(votes)).toarray().round(9)
-    others = ["known labels"] * (outcome.known is not None)
+    others = ["known labels"] * (solution.known is not None)
     others += ["its clusters"] * has_clusterings(votes) + ["its prior"] * (votes.prior is not None)
     besides = f"{' and '.join(others)} count" if others else "how each voter errs counts"
-    nothing = np.zeros(votes.n_rows) if outcome.unanswered_rows is None else outcome.unanswered_rows
+    unanswered = solution.unanswered_rows
+    empty_rows = np.zeros(votes.n_rows) if unanswered is None else unanswered
     return [
-        f"it has {outcome.lacking}"
+        f"it has {solution.lacking}"
         if empty
-        else why_contested(tally, labels, answer, graded, besides)
-        for empty, tally, answer in zip(nothing[rows], tallies, answers.tolist(), strict=True)
+        else _why_contested(tally, labels, answer, graded, besides)
+        for empty, tally, answer in zip(empty_rows[rows], tallies, answers.tolist(), strict=True)
     ]
+
+
+def _why_contested(
+    tally: Array, classes: Sequence[Label], answer: int, graded: bool, besides: str
+) -> str:
+    """In a few words why an object is contested, from the votes for each class and its answer.
+
+    `graded` says that voters answered on a scale, and `besides` what counts beside the votes.
+    """
+    most, total = float(tally.max()), float(tally.sum())
+    *others, last = (str(classes[z]) for z in np.flatnonzero(tally > most - 1e-9).tolist())
+    said = f"{number_text(most)} of {number_text(total)} {'lean to' if graded else 'said'} {last}"
+    if total == 0:
+        return "nobody voted on it"
+    if tally[answer] <= most - 1e-9:
+        return f"{said}, but {besides} too"
+    return f"the votes are tied between {', '.join(others)} and {last}" if others else said
+
+
+def tally_of(answers: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
+    """How many voters gave each answer, most votes first; soft votes count by their shares."""
+    counts: Counter[Label] = Counter()
+    for m, answer in answers.items():
+        if models[m].is_voter:
+            counts.update(answer if isinstance(answer, dict) else {answer: 1})
+    return [(label, n) for label, n in counts.most_common() if n > 0]
+
+
+def tally_text(tally: list[tuple[Label, float]], most: int = 5) -> str:
+    """The first answers of a tally, and how many votes each has, as text."""
+    shown = [f"{label} ({number_text(n)})" for label, n in tally[:most]]
+    return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
 
 
 # ---- whom to ask next ----------------------------------------------------------------------------
 
 
-def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
+def ask(consensus: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any = None) -> Table:
     """The objects to ask about next.
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer so far. Pass the new labels as `known`, or solve all votes with the new
         ones among them.
     n : int
@@ -141,13 +164,13 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
          4       1  the votes are tied between 0 and 1
          3       1  2 of 3 said 1
     """
-    outcome = solution_of(outcome)
+    solution = solution_of(consensus)
     require_integer("n", n, 1)
     require_choice("goal", goal, get_args(Goal))
     require_seed("random_state", random_state)
-    votes = outcome.require_votes("ask")
+    votes = solution.require_votes("ask")
     n_votes = votes_per_row(votes, np.diff(group_ballot(votes).indptr) > 0)
-    known, row_of = taught_labels(outcome).codes, outcome.expand(np.arange(votes.n_rows))
+    known, row_of = taught_labels(solution).codes, solution.expand(np.arange(votes.n_rows))
     unknown = np.flatnonzero(known < 0)
     n, gain, chance = min(n, len(unknown)), np.full(len(known), -np.inf), None
     if goal == "share":
@@ -155,20 +178,21 @@ def ask(outcome: Solved, n: int = 10, goal: Goal = "label", *, random_state: Any
         again = (known >= 0) & (rng.random(len(known)) < chance)  # their labels are there already
         chosen = np.sort(np.append(rng.choice(unknown, n, replace=False), np.flatnonzero(again)))
     else:
-        wrong = 1 - outcome.row_proba.max(axis=1)
-        gain[unknown] = wrong[row_of[unknown]] / _place_in_row(row_of[unknown]) ** DISCOUNT
+        # The next object with the same votes is worth less, as is the next vote: by a fourth root.
+        wrong = 1 - solution.row_proba.max(axis=1)
+        gain[unknown] = wrong[row_of[unknown]] / _place_in_row(row_of[unknown]) ** 0.25
         if goal == "vote":
-            gain /= np.maximum(n_votes[row_of], 1.0) ** DISCOUNT
+            gain /= np.maximum(n_votes[row_of], 1.0) ** 0.25
         chosen = np.argsort(-gain.round(12), kind="stable")[:n]
-    rows, labels = row_of[chosen], [plain(label) for label in outcome.classes]
+    rows, labels = row_of[chosen], [plain(label) for label in solution.classes]
     return Table(
         {
-            "object": [outcome.name_of(i) for i in chosen.tolist()],
+            "object": [solution.name_of(i) for i in chosen.tolist()],
             "label": [None if z < 0 else labels[z] for z in known[chosen]],
-            "answer": [labels[z] for z in outcome.row_classes[rows]],
-            "confidence": outcome.row_proba[rows].max(axis=1, initial=0.0).tolist(),
+            "answer": [labels[z] for z in solution.row_classes[rows]],
+            "confidence": solution.row_proba[rows].max(axis=1, initial=0.0).tolist(),
             "votes": [round(float(number)) for number in n_votes[rows]],
-            "why": _why(outcome, votes, rows),
+            "why": _why(solution, votes, rows),
             "gain": [None] * len(chosen) if goal == "share" else gain[chosen].tolist(),
             "chance": [chance] * len(chosen),
             "goal": [goal] * len(chosen),

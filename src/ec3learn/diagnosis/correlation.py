@@ -1,4 +1,4 @@
-"""How much of what voters say is one opinion repeated: the correlation of their errors.
+"""What votes alone show of voters: how far their errors correlate, and whether they are biased.
 
 The errors of voters who see the same surface of an object correlate, and then n votes are worth
 fewer. An answer made from all votes has absorbed what they have in common, so the errors of one
@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from .._checks import InputError, require_number
-from .._text import arg
+from .._text import arg, percent
 from .._typing import Array
 from ..algebra.bayes import SubtypeModel
 from ..algebra.em import MOST_CONFUSIONS, ConfusionModel, n_confusions
@@ -29,17 +29,25 @@ from ..algebra.membership import (
     squared_norms,
     votes_cast,
 )
-from ..answer.rule import mean_votes
+from ..answer.mixtures import PanelRule, SubtypeRule
+from ..answer.notes import Note
+from ..answer.rule import GroupRule, KnownLabels, mean_votes
+from ..answer.solution import Solution, top_classes
 from ..votes import Votes, hardened, only_rows, unweighted, votes_per_model
 from ..votes.layout import Stores, entries_of_votes
-from .labels import labels_of
-from .metrics import LEAST_LABELS, counted_votes, require_votes, votes_per_row
-from .voters import labelled_rows
+from .labels import labelled_rows, labels_of
+from .metrics import (
+    FEW,
+    LEAST_LABELS,
+    SAMPLE,
+    counted_votes,
+    require_votes,
+    sampled,
+    votes_per_row,
+)
 
-SAMPLE = 3_000  # distinct rows that are enough to measure on
+MOST_ROWS = 3_000  # distinct rows that are enough to measure correlation on
 LEAST_VOTERS = 4  # two in each half
-N_SPLITS, DRAWN = 4, 1_000  # of the voters into halves; voters drawn for sets to choose from
-PSEUDO_VOTES = 1.0  # of the average voter: a voter with three votes shows little of its errors
 
 
 def error_correlation(votes: Votes, known: Any = None) -> float:
@@ -71,7 +79,7 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
         return 0.0
     silent = np.setdiff1d(np.arange(len(votes.models)), erring_voters(votes))
     votes = votes.drop(*(votes.models[m].name for m in silent)) if len(silent) else votes
-    chosen, counts = sample_rows(votes, SAMPLE)
+    chosen, counts = sample_rows(votes, MOST_ROWS)
     rows = whole_votes(only_rows(replace(unweighted(votes), prior=None), chosen))
     rows = _in_order(replace(rows, counts=counts))
     if not entries(rows).nnz:
@@ -91,7 +99,7 @@ def _halves(n: int, rng: np.random.Generator) -> Array:
     if n <= 6:  # three or ten splits
         chosen = np.array([c for c in combinations(range(n), half) if n % 2 or 0 in c])
         return (np.arange(n) == chosen[:, :, None]).any(axis=1)
-    sets = np.tile(np.arange(n) < half, (max(1, DRAWN // n), N_SPLITS, 1))
+    sets = np.tile(np.arange(n) < half, (max(1, 1_000 // n), 4, 1))  # of four splits each
     sets = rng.permuted(sets, axis=2)
     signs = np.where(sets, 1.0, -1.0)
     alike = np.einsum("dsj,dtj->dst", signs, signs)  # as uneven as how often two are together
@@ -173,13 +181,13 @@ def _independent(votes: Votes, rng: np.random.Generator) -> Votes:
     """Votes of the same voters on the same objects, as they would be if errors were independent.
 
     They are drawn from what Dawid-Skene finds: a class for each object, and for each vote an answer
-    given that class. A row is drawn as often as it counts, but there are at most `SAMPLE` objects.
+    given that class. A row is drawn as often as it counts, but at most `MOST_ROWS` objects are.
     """
     groups, offsets = membership(votes), votes.models.offsets
     start, _, _ = mean_votes(votes, groups, votes.weights, None)
     fit = SubtypeModel(votes, groups).fit(start, 1e-3, 50)
     total = float(votes.counts.sum())
-    n = min(SAMPLE, max(1, round(total)))
+    n = min(MOST_ROWS, max(1, round(total)))
     objects = np.searchsorted(np.cumsum(votes.counts), total * (np.arange(n) + 0.5) / n)
     ends = np.cumsum(normalised(fit.proba[objects]), axis=1)
     truth = (rng.random((n, 1)) > ends[:, :-1]).sum(axis=1)
@@ -268,9 +276,7 @@ def _excess(rows: Array, voters: Array, cast: Array, counts: Array, proba: Array
     by_voter = _sums_over(voters, voters.max(initial=-1) + 1)
     n_votes = by_row @ np.ones(len(rows))
     pairs = float(counts @ (n_votes * (n_votes - 1)))
-    mean = _mean_votes(
-        by_voter, weight[:, None] * proba[rows], cast
-    )  # mu: voters, classes, answers
+    mean = _mean_votes(by_voter, weight[:, None] * proba[rows], cast)  # mu: voter, class, answer
     # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that
     # out (least squares).
     shares = (counts * (n_votes > 0))[:, None] * proba
@@ -285,7 +291,7 @@ def _excess(rows: Array, voters: Array, cast: Array, counts: Array, proba: Array
     typical = float(size.sum()) / max(float(n_cast.sum()), 1e-300)
     if typical < 1e-18:
         return 0.0  # nobody ever errs
-    scale = np.sqrt((size + PSEUDO_VOTES * typical) / (n_cast + PSEUDO_VOTES))
+    scale = np.sqrt((size + typical) / (n_cast + 1))
     residual, expected = residual / scale[voters, None], expected / scale[voters, None]
     # Sums over the voters of each object: of residuals, and of how voters differ between classes.
     excess = _sums_of_pairs(by_row @ residual, by_row @ squared_norms(residual))
@@ -308,9 +314,78 @@ def _mean_votes(by_voter: sparse.csc_array, mass: Array, cast: Array) -> Array:
     sums = np.stack([by_voter @ (mass[:, [k]] * cast) for k in range(mass.shape[1])], axis=1)
     total = by_voter @ mass
     pooled = sums.sum(axis=0) / np.maximum(total.sum(axis=0), 1e-12)[:, None]
-    return (sums + PSEUDO_VOTES * pooled) / (total + PSEUDO_VOTES)[:, :, None]
+    return (sums + pooled) / (total + 1)[:, :, None]
 
 
 def _sums_over(key: Array, n: int) -> sparse.csc_array:
     """The matrix that sums a table over the rows that have the same key."""
     return sparse.csc_array((np.ones(len(key)), key, np.arange(len(key) + 1)), shape=(n, len(key)))
+
+
+# ---- bias ----------------------------------------------------------------------------------------
+#
+# Dawid-Skene judges whether voters are biased, not only unreliable, since it allows for bias: the
+# confusion matrix of a voter shows that it mistakes one class for another. One number per voter,
+# such as a weight, cannot. The Bayesian information criterion decides which of the two explains the
+# votes better; how much that matters is the share of objects for which Dawid-Skene answers
+# otherwise.
+
+
+def bias_notes(solution: Solution) -> list[Note]:
+    """A note if voters look biased, the answer suffers, and the method does not allow for it."""
+    votes, rule = solution.require_votes("bias"), solution.rule
+    if isinstance(rule, GroupRule) and rule.asked:
+        (rule,) = rule.asked
+    confuses = isinstance(rule, (PanelRule, SubtypeRule)) and not solution.settings.get("one_coin")
+    if confuses or votes.n_classes > FEW or any(note.kind == "bias" for note in solution.notes):
+        return []
+    return notes_on_bias(votes, solution.known, solution.row_proba)
+
+
+def notes_on_bias(votes: Votes, known: KnownLabels | None, proba: Array) -> list[Note]:
+    """A note if voters look biased, and Dawid-Skene answers otherwise for many objects.
+
+    None where there are too few classifiers, classes or objects to tell, or too many for a quick
+    answer.
+    """
+    votes = unweighted(counted_votes(votes))
+    n_voters = int((votes.models.is_classifier & (votes.weights > 0)).sum())
+    too_few = n_voters < 3 or votes.n_classes < 2 or votes.counts.sum() < FEW
+    if too_few or n_confusions(votes) > MOST_CONFUSIONS:
+        return []
+    if votes.n_rows > SAMPLE:
+        labelled = None if known is None or known.labelled.sum() > SAMPLE else known.labelled
+        rows, counts, _ = sampled(votes, SAMPLE, labelled)
+        votes = replace(only_rows(votes, rows), sample_weight=counts, counts=counts)
+        proba, known = proba[rows], known and KnownLabels(known.codes[rows], known.pull)
+    evidence, answer = _evidence_of_bias(votes, known)
+    ours, theirs = (top_classes(table, votes.counts @ table) for table in (proba, answer))
+    apart = float(votes.counts @ (ours != theirs)) / float(votes.counts.sum())
+    if evidence <= 1 or apart < 0.1:
+        return []
+    text = (
+        "The voters look biased, not only unreliable, and one weight each cannot fix that: "
+        "Dawid-Skene explains the votes better and answers otherwise for "
+        f"{percent(apart)} of the objects. Check some of them, and compare with "
+        f"{arg('method', 'dawid-skene')} or {arg('towards', 'dawid-skene')}."
+    )
+    return [Note("bias", text)]
+
+
+def _evidence_of_bias(votes: Votes, known: KnownLabels | None) -> tuple[float, Array]:
+    """The evidence for confusion matrices (above 1: they explain more), and their answer."""
+    groups, codes = membership(votes), None
+    if known is not None and known.labelled.any():
+        codes, known = known.codes, KnownLabels(known.codes, np.inf)
+    start, _, _ = mean_votes(votes, groups, votes.weights, known)
+    matrices, coins = (
+        ConfusionModel(votes, groups, codes, one_coin=one_coin, with_clusterings=True).fit(
+            start, tol=1e-6, max_iter=100
+        )
+        for one_coin in (False, True)
+    )
+    n_voters = int((votes.models.is_classifier & (votes.weights > 0)).sum())
+    more_numbers = n_voters * (votes.n_classes * (votes.n_classes - 1) - 1)
+    needed = more_numbers * np.log(max(float(votes.counts.sum()), 2.0))
+    gain = matrices.likelihoods[-1] - coins.likelihoods[-1]
+    return 2 * gain / max(needed, 1e-300), matrices.proba

@@ -21,7 +21,6 @@ where all labels are alike or the answer is right on all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,28 +29,23 @@ from .._checks import InputError, unknown_name
 from .._table import Table
 from .._text import some
 from .._typing import Array
+from ..answer.mixtures import RegressionRule
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes.labels import Label, is_missing, plain
 from .labels import HARD, Labels, given_labels, measuring, proba_without_labels, read_labels
 from .metrics import Z95, are_counts, given_weights, wilson_interval
 from .voters import ballots
 
-LEAST_LABELS = 10
+LEAST_DRAWN = 10  # labels: with fewer, intervals say nothing
 COLUMNS = ("measure", "value", "low", "high", "plain", "plain_low", "plain_high", "labels", "worth")
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A number, its 95 % interval, and how many labels alone would give one as short."""
-
-    value: float
-    low: float
-    high: float
-    worth: float
+# A number, the ends of its 95 % interval, and how many labels alone would give one as short.
+Estimate = tuple[float, float, float, float]
 
 
 def estimate(
-    outcome: Solved,
+    consensus: Solved,
     label: Label = None,
     known: Any = None,
     *,
@@ -62,7 +56,7 @@ def estimate(
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer, made without these labels.
     label : label
         The class; all classes by default.
@@ -98,18 +92,19 @@ def estimate(
     >>> table["measure"], table["low"][0] < truth.mean() < table["high"][0]
     (['share of class 1', 'accuracy of the answer'], np.True_)
     """
-    outcome = solution_of(outcome)
-    names = [plain(name) for name in outcome.classes]
+    solution = solution_of(consensus)
+    names = [plain(name) for name in solution.classes]
     if label is not None and label not in names:
         raise unknown_name("label", label, map(str, names))
-    times, given = _times(outcome), given_labels(outcome)
-    labels = measuring(outcome, _labels_to_learn_from(outcome, known))
+    times, given = _times(solution), given_labels(solution)
+    labels = measuring(solution, _labels_to_learn_from(solution, known))
     if labels is None:
         return Table.of(COLUMNS, [], f"{HARD}.")
     labelled, rows = labels.codes >= 0, []
     wanted = range(len(names)) if label is None else [names.index(label)]
-    questions = list(_questions(outcome, labels.codes, wanted, voters))
-    for group, members in _groups(outcome, by):
+    questions = list(_questions(solution, labels.codes, wanted, voters))
+    groups = _groups(solution, by)
+    for group, members in groups:
         for measure, right, sure, asked in questions:
             among = members & asked
             settled, open_times = times * among * given, times * among * ~given
@@ -119,51 +114,51 @@ def estimate(
             n_labels, n_right = (float(open_times @ part) for part in (labelled, labelled * right))
             alone = (n_right / n_labels, *wilson_interval(n_right, n_labels))
             n_so, n_open = float(settled @ right), float(open_times.sum())
+            *powered, worth = estimated
             numbers = [
-                (n_so + n_open * share) / float(times @ among)
-                for share in (estimated.value, estimated.low, estimated.high, *alone)
+                (n_so + n_open * share) / float(times @ among) for share in (*powered, *alone)
             ]
-            rows.append([group, measure, *numbers, round(n_labels), round(estimated.worth)])
+            rows.append([group, measure, *numbers, round(n_labels), round(worth)])
     table = Table.of(("group", *COLUMNS), rows)
-    return table.select(*COLUMNS) if by is None else _with_left_out(table, outcome, by)
+    if by is None:
+        return table.select(*COLUMNS)
+    silent = [str(name) for name, _ in groups if name not in table["group"]]
+    left_out = f"Left out, with fewer than {LEAST_DRAWN} labels: {some(silent)}."
+    return Table(table.columns, left_out if silent else "")
 
 
-def _groups(outcome: Solution, by: Any) -> list[tuple[Label, Array]]:
+def _groups(solution: Solution, by: Any) -> list[tuple[Label, Array]]:
     """The groups in their order, and which objects are in each; one of all objects without `by`."""
     if by is None:
-        return [(None, np.ones(outcome.n_objects, dtype=bool))]
+        return [(None, np.ones(solution.n_objects, dtype=bool))]
     if isinstance(by, Mapping):
-        by = [by.get(outcome.name_of(i)) for i in range(outcome.n_objects)]
+        by = [by.get(solution.name_of(i)) for i in range(solution.n_objects)]
     by = [None if is_missing(group) else plain(group) for group in by]
-    if len(by) != outcome.n_objects:
-        must = f"must have one group for each of the {outcome.n_objects:,} objects"
+    if len(by) != solution.n_objects:
+        must = f"must have one group for each of the {solution.n_objects:,} objects"
         raise InputError("by", must, came=f"{len(by):,}")
     names = dict.fromkeys(group for group in by if group is not None)
     return [(name, np.array([group == name for group in by])) for name in names]
 
 
-def _with_left_out(table: Table, outcome: Solution, by: Any) -> Table:
-    """The table, with a note on the groups that it does not have."""
-    names = [str(name) for name, _ in _groups(outcome, by) if name not in table["group"]]
-    note = f"Left out, with fewer than {LEAST_LABELS} labels: {some(names)}." if names else ""
-    return Table(table.columns, note)
-
-
-def class_shares(outcome: Solution, labels: Labels) -> list[Estimate]:
+def class_shares(solution: Solution, labels: Labels) -> Table:
     """The share of each class by labels that the answer was given; empty if they do not show it.
 
     The answer helps where known labels corrected one that was made without them, as it then does in
     `estimate`. Elsewhere the labels count alone.
     """
-    drawn = measuring(outcome, labels)
-    if drawn is None or not are_counts(given_weights(outcome)):
-        return []
-    proba = proba_without_labels(outcome)
-    if proba is None:
-        proba = np.zeros((outcome.n_objects, len(outcome.classes)))
-    codes, times = drawn.codes, _times(outcome)
-    shares = (_estimated(codes == z, column, codes >= 0, times) for z, column in enumerate(proba.T))
-    return [share for share in shares if share is not None]
+    drawn, rows = measuring(solution, labels), []
+    if drawn is not None and are_counts(given_weights(solution)):
+        codes, times, rule = drawn.codes, _times(solution), solution.rule
+        proba = np.zeros((len(codes), len(solution.classes)))
+        if isinstance(rule, RegressionRule):
+            proba = proba_without_labels(solution, rule)
+        for z, label in enumerate(solution.classes):
+            estimated = _estimated(codes == z, proba[:, z], codes >= 0, times)
+            if estimated is not None:
+                n_labels = int(times @ (codes >= 0))
+                rows.append([f"share of class {plain(label)}", *estimated, n_labels])
+    return Table.of(("measure", "value", "low", "high", "worth", "labels"), rows)
 
 
 def _estimated(right: Array, sure: Array, labelled: Array, times: Array) -> Estimate | None:
@@ -172,14 +167,14 @@ def _estimated(right: Array, sure: Array, labelled: Array, times: Array) -> Esti
     Each object counts so many `times`.
     """
     chosen = np.repeat(np.arange(len(times)), np.where(labelled, times, 0))
-    if len(chosen) < LEAST_LABELS:
+    if len(chosen) < LEAST_DRAWN:
         return None
     return prediction_powered(right[chosen] * 1.0, sure[chosen], sure, times * ~labelled)
 
 
-def _times(outcome: Solution) -> Array:
+def _times(solution: Solution) -> Array:
     """How many times each object counts."""
-    weights = given_weights(outcome)
+    weights = given_weights(solution)
     if not are_counts(weights):
         must = "must be integers, so that objects can be counted, to estimate shares"
         raise InputError(
@@ -191,12 +186,12 @@ def _times(outcome: Solution) -> Array:
     return weights.astype(np.int64)
 
 
-def _labels_to_learn_from(outcome: Solution, known: Any) -> Labels:
+def _labels_to_learn_from(solution: Solution, known: Any) -> Labels:
     """Labels that the answer was made without, and how their objects were drawn."""
     if known is None:
         remedy = "Draw some objects at random, or with ask(goal='share'), and label them."
         raise InputError("known", "must be the labels of some objects", got=None, remedy=remedy)
-    labels, given = read_labels(outcome, known), given_labels(outcome)
+    labels, given = read_labels(solution, known), given_labels(solution)
     # A draw may hold objects whose labels were known before; others taught the answer.
     if (given & (labels.codes >= 0) & ~(labels.chances > 0)).any():
         raise InputError(
@@ -206,44 +201,44 @@ def _labels_to_learn_from(outcome: Solution, known: Any) -> Labels:
             remedy="Quote the estimate of summary(), which knows them, or solve without them.",
         )
     labels = labels.only(~given)
-    n_labels = int(_times(outcome) @ (labels.codes >= 0))
-    if n_labels < LEAST_LABELS:
-        raise InputError("known", f"must have at least {LEAST_LABELS} labels", got=n_labels)
+    n_labels = int(_times(solution) @ (labels.codes >= 0))
+    if n_labels < LEAST_DRAWN:
+        raise InputError("known", f"must have at least {LEAST_DRAWN} labels", got=n_labels)
     return labels
 
 
 def _questions(
-    outcome: Solution, codes: Array, classes: Sequence[int], voters: bool
+    solution: Solution, codes: Array, classes: Sequence[int], voters: bool
 ) -> Iterator[tuple[str, Array, Array, Array]]:
     """What is estimated: its name; what labels and the answer say of objects; who counts."""
-    proba, answers = outcome.proba, outcome.expand(outcome.row_classes)
-    everyone, given = np.ones(outcome.n_objects, dtype=bool), given_labels(outcome)
-    if outcome.known is not None:
-        codes = np.where(given, outcome.expand(outcome.known.codes), codes)
+    proba, answers = solution.proba, solution.expand(solution.row_classes)
+    everyone, given = np.ones(solution.n_objects, dtype=bool), given_labels(solution)
+    if solution.known is not None:
+        codes = np.where(given, solution.expand(solution.known.codes), codes)
     for z in classes:
-        yield f"share of class {plain(outcome.classes[z])}", codes == z, proba[:, z], everyone
+        yield f"share of class {plain(solution.classes[z])}", codes == z, proba[:, z], everyone
     yield "accuracy of the answer", codes == answers, proba.max(axis=1), ~given
     if voters:
-        yield from _voter_questions(outcome, codes)
+        yield from _voter_questions(solution, codes)
 
 
-def _voter_questions(outcome: Solution, codes: Array) -> Iterator[tuple[str, Array, Array, Array]]:
+def _voter_questions(solution: Solution, codes: Array) -> Iterator[tuple[str, Array, Array, Array]]:
     """The same for each voter with enough labels, on the objects that it voted on."""
-    votes, proba = outcome.require_votes("estimate"), outcome.proba
-    row_of = outcome.expand(np.arange(votes.n_rows))
-    labelled = np.bincount(row_of, (codes >= 0) * _times(outcome), minlength=votes.n_rows)
-    cast = ballots(votes, outcome.classes)
+    votes, proba = solution.require_votes("estimate"), solution.proba
+    row_of = solution.expand(np.arange(votes.n_rows))
+    labelled = np.bincount(row_of, (codes >= 0) * _times(solution), minlength=votes.n_rows)
+    cast = ballots(votes, solution.classes)
     shares = cast.weights / np.maximum(votes.counts[cast.rows], 1e-300)  # of one vote
     n_labels = np.bincount(cast.voters, labelled[cast.rows] * shares).round(6)
-    for m in np.flatnonzero(n_labels >= LEAST_LABELS).tolist():
+    for m in np.flatnonzero(n_labels >= LEAST_DRAWN).tolist():
         rows = cast.rows[cast.voters == m]
         named = np.flatnonzero((cast.voters == m) & (cast.classes >= 0))
-        of_rows = np.zeros_like(outcome.row_proba)
+        of_rows = np.zeros_like(solution.row_proba)
         np.add.at(of_rows, (cast.rows[named], cast.classes[named]), shares[named])
-        by_object = outcome.expand(of_rows)
+        by_object = solution.expand(of_rows)
         right = by_object[np.arange(len(codes)), np.maximum(codes, 0)]
         sure = (by_object * proba).sum(axis=1)
-        name = f"{outcome.called(votes.models[m].kind)} {votes.models[m].name}"
+        name = f"{solution.called(votes.models[m].kind)} {votes.models[m].name}"
         yield f"accuracy of {name}", right, sure, np.isin(row_of, rows)
 
 
@@ -284,4 +279,4 @@ def _with_interval(value: float, variance: float, y: Array, n: float) -> Estimat
     scale, slope = 1 + Z95**2 / worth, Z95**2 * (1 - 2 * value) / (2 * worth)
     middle = value + slope / scale
     half = float(np.sqrt(slope**2 + scale * Z95**2 * variance)) / scale
-    return Estimate(value, max(middle - half, 0.0), min(middle + half, 1.0), worth)
+    return value, max(middle - half, 0.0), min(middle + half, 1.0), worth

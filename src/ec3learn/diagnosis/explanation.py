@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._table import Table
-from .._text import clipped, count, number_text, printable, shown
+from .._text import clipped, count, printable, shown
 from .._typing import Array
 from ..answer.extension import aligned_membership
 from ..answer.rule import REST, KnownLabels
 from ..answer.solution import Solved, solution_of
-from ..votes import BaseModel
 from ..votes.labels import Label, plain
 
 NO_PARTS = "The answer of this method is not a sum of parts."
@@ -84,7 +82,7 @@ class Explanation:
         return "\n\n".join(filter(None, [head, *parts]))
 
 
-def explain(outcome: Solved, i: Any) -> Explanation:
+def explain(consensus: Solved, i: Any) -> Explanation:
     """Explain one object: what each base model said, and it and each term gave to each class.
 
     The object is given by its number, or by its name where the votes came from a long table.
@@ -108,24 +106,24 @@ def explain(outcome: Solved, i: Any) -> Explanation:
     term   weight   to a   to b
     votes   1.000  0.500  0.500
     """
-    outcome = solution_of(outcome)
-    votes = outcome.require_votes("explain")
-    position = outcome.position_of(i)
+    solution = solution_of(consensus)
+    votes = solution.require_votes("explain")
+    position = solution.position_of(i)
     row = position if votes.index is None else int(votes.index[position])
     parts: dict[tuple[str, str], Array] = {}
-    if outcome.rule is not None:
-        known = outcome.known
+    if solution.rule is not None:
+        known = solution.known
         if known is not None:
             known = KnownLabels(known.codes[row : row + 1], known.pull)
-        owner = np.repeat(np.arange(len(outcome.models)), np.diff(outcome.group_offsets))
-        groups = aligned_membership(outcome, votes[position], warn=False)
-        for (m, term), part in outcome.rule.contributions(groups, owner, known).items():
-            parts[term if m is None else outcome.models[m].name, term] = part
-    unit = "probability" if outcome.rule is None else outcome.rule.unit
+        owner = np.repeat(np.arange(len(solution.models)), np.diff(solution.group_offsets))
+        groups = aligned_membership(solution, votes[position], warn=False)
+        for (m, term), part in solution.rule.contributions(groups, owner, known).items():
+            parts[term if m is None else solution.models[m].name, term] = part
+    unit = "probability" if solution.rule is None else solution.rule.unit
     said = dict(zip([model.name for model in votes.models], votes.said(position), strict=True))
-    kinds = {model.name: outcome.called(model.kind) for model in votes.models}
+    kinds = {model.name: solution.called(model.kind) for model in votes.models}
     by_model, by_term = _sums(parts, 0), _sums(parts, 1)
-    nothing = np.zeros(len(outcome.classes))
+    nothing = np.zeros(len(solution.classes))
     names = [
         name
         for name in said | by_model
@@ -138,15 +136,15 @@ def explain(outcome: Solved, i: Any) -> Explanation:
         "said": [_said_text(said.get(name)) for name in names],
     }
     return Explanation(
-        object=outcome.name_of(position),
-        label=plain(outcome.classes[outcome.row_classes[row]]),
-        classes=outcome.classes,
-        proba=outcome.row_proba[row],
+        object=solution.name_of(position),
+        label=plain(solution.classes[solution.row_classes[row]]),
+        classes=solution.classes,
+        proba=solution.row_proba[row],
         parts=parts,
         unit=unit,
-        by_model=Table(models | (_columns(gave, outcome.classes, unit) if parts else {})),
+        by_model=Table(models | (_columns(gave, solution.classes, unit) if parts else {})),
         by_term=Table(
-            {"term": list(by_term)} | _columns(list(by_term.values()), outcome.classes, unit)
+            {"term": list(by_term)} | _columns(list(by_term.values()), solution.classes, unit)
         ),
         silent=len(said) - sum(name in said for name in names),
     )
@@ -169,41 +167,6 @@ def _columns(parts: list[Array], classes: Array, unit: str) -> dict[str, Sequenc
     weight = table.sum(axis=1) if unit == "probability" else np.ptp(table, axis=1)
     gave = zip(classes, table.T.tolist(), strict=True)
     return {"weight": weight.tolist(), **{f"to {plain(label)}": part for label, part in gave}}
-
-
-# ---- votes in words ------------------------------------------------------------------------------
-
-
-def tally_of(answers: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tuple[Label, float]]:
-    """How many voters gave each answer, most votes first; soft votes count by their shares."""
-    counts: Counter[Label] = Counter()
-    for m, answer in answers.items():
-        if models[m].is_voter:
-            counts.update(answer if isinstance(answer, dict) else {answer: 1})
-    return [(label, n) for label, n in counts.most_common() if n > 0]
-
-
-def why_contested(
-    tally: Array, classes: Sequence[Label], answer: int, graded: bool, besides: str
-) -> str:
-    """In a few words why an object is contested, from the votes for each class and its answer.
-
-    `graded` says that voters answered on a scale, and `besides` what counts beside the votes.
-    """
-    most, total = float(tally.max()), float(tally.sum())
-    *others, last = (str(classes[z]) for z in np.flatnonzero(tally > most - 1e-9).tolist())
-    said = f"{number_text(most)} of {number_text(total)} {'lean to' if graded else 'said'} {last}"
-    if total == 0:
-        return "nobody voted on it"
-    if tally[answer] <= most - 1e-9:
-        return f"{said}, but {besides} too"
-    return f"the votes are tied between {', '.join(others)} and {last}" if others else said
-
-
-def tally_text(tally: list[tuple[Label, float]], most: int = 5) -> str:
-    """The first answers of a tally, and how many votes each has, as text."""
-    shown = [f"{label} ({number_text(n)})" for label, n in tally[:most]]
-    return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
 
 
 def _said_text(answer: Any) -> str:

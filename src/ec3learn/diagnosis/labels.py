@@ -18,6 +18,7 @@ from ..answer.extension import aligned_membership
 from ..answer.mixtures import RegressionRule
 from ..answer.rule import Rule
 from ..answer.solution import Solution, margin_of
+from ..votes import Votes, only_rows, split_by
 from ..votes.encoding import draw_of, known_codes, rows_by_name
 from .metrics import object_weights
 
@@ -39,7 +40,7 @@ class Labels:
     @property
     def any(self) -> bool:
         """Whether there is a label."""
-        return bool((self.codes >= 0).any())
+        return self.n > 0
 
     @property
     def n(self) -> int:
@@ -51,16 +52,16 @@ class Labels:
         return replace(self, codes=np.where(objects, self.codes, -1))
 
 
-def read_labels(outcome: Solution, known: Any, argument: str = "known") -> Labels:
+def read_labels(solution: Solution, known: Any, argument: str = "known") -> Labels:
     """Read labels for the objects of an answer, in any of the forms that `solve` takes."""
-    if known is not None and not outcome.has_objects:
+    if known is not None and not solution.has_objects:
         raise InputError(
             argument,
             phrase=f"{arg(argument)} needs objects to judge, and this consensus was loaded from a "
             "file without them",
             remedy="Save it with objects=True, or judge the answer of extend(votes).",
         )
-    return labels_of(known, outcome.classes, outcome.n_objects, outcome.object_ids, argument)
+    return labels_of(known, solution.classes, solution.n_objects, solution.object_ids, argument)
 
 
 def labels_of(
@@ -74,18 +75,18 @@ def labels_of(
     return Labels(known_codes(known, classes, n, ids, argument), label_chances(known, n, ids))
 
 
-def taught_labels(outcome: Solution) -> Labels:
+def taught_labels(solution: Solution) -> Labels:
     """The labels that the method was given."""
-    if outcome.known is None:
-        return read_labels(outcome, None)
-    chances = outcome.label_chances
-    nothing = np.full(outcome.n_objects, np.nan)
-    return Labels(outcome.expand(outcome.known.codes), nothing if chances is None else chances)
+    if solution.known is None:
+        return read_labels(solution, None)
+    chances = solution.label_chances
+    nothing = np.full(solution.n_objects, np.nan)
+    return Labels(solution.expand(solution.known.codes), nothing if chances is None else chances)
 
 
-def given_labels(outcome: Solution) -> Array:
+def given_labels(solution: Solution) -> Array:
     """Which objects' labels the method was given."""
-    return taught_labels(outcome).codes >= 0
+    return taught_labels(solution).codes >= 0
 
 
 def label_chances(known: Any, n_objects: int, object_ids: Array | None) -> Array:
@@ -102,7 +103,7 @@ def label_chances(known: Any, n_objects: int, object_ids: Array | None) -> Array
     return np.append(chances[order], np.nan)[row]  # -1 for those that are not there
 
 
-def measuring(outcome: Solution, labels: Labels) -> Labels | None:
+def measuring(solution: Solution, labels: Labels) -> Labels | None:
     """The labels by which an answer may be judged: those of a random draw; None if none are.
 
     Labels of unknown origin count as drawn, unless they lie far more among contested objects than a
@@ -111,18 +112,18 @@ def measuring(outcome: Solution, labels: Labels) -> Labels | None:
     labelled, counted = labels.codes >= 0, labels.chances > 0
     unknown = labelled & np.isnan(labels.chances)
     # Others could not have been drawn.
-    candidates = object_weights(outcome) * (labelled | ~given_labels(outcome))
-    if unknown.any() and not _among_contested(outcome, unknown, candidates):
+    candidates = object_weights(solution) * (labelled | ~given_labels(solution))
+    if unknown.any() and not _among_contested(solution, unknown, candidates):
         counted |= unknown
     drawn = labels.only(counted)
     return drawn if drawn.any or not labels.any else None
 
 
-def _among_contested(outcome: Solution, labelled: Array, times: Array) -> bool:
+def _among_contested(solution: Solution, labelled: Array, times: Array) -> bool:
     """Whether the margins of labelled objects rank lower than those of a draw (rank sum test)."""
     from scipy.stats import mannwhitneyu  # it takes longer to load than a small answer
 
-    margin, times = _margin_without_labels(outcome), times.round().astype(np.int64)
+    margin, times = _margin_without_labels(solution), times.round().astype(np.int64)
     ours, others = (np.repeat(margin[who], times[who]) for who in (labelled, ~labelled))
     if not (len(ours) and len(others)):
         return False
@@ -130,21 +131,17 @@ def _among_contested(outcome: Solution, labelled: Array, times: Array) -> bool:
     return bool(test.pvalue < 0.001)
 
 
-def _margin_without_labels(outcome: Solution) -> Array:
+def _margin_without_labels(solution: Solution) -> Array:
     """By how much the first class of each object leads, its own label left aside."""
-    if outcome.known is None or outcome.rule is None:
-        return outcome.expand(outcome.row_margin).round(9)
-    groups = aligned_membership(outcome, outcome.require_votes("labels"), warn=False)
-    proba, _ = uncorrected(outcome.rule).answers(groups)
-    return outcome.expand(margin_of(proba)).round(9)
+    if solution.known is None or solution.rule is None:
+        return solution.expand(solution.row_margin).round(9)
+    return margin_of(proba_without_labels(solution, solution.rule)).round(9)
 
 
-def proba_without_labels(outcome: Solution) -> Array | None:
-    """The class probabilities that known labels corrected; None where the method used them anew."""
-    if not isinstance(outcome.rule, RegressionRule):
-        return None
-    groups = aligned_membership(outcome, outcome.require_votes("labels"), warn=False)
-    return outcome.expand(uncorrected(outcome.rule).answers(groups)[0])
+def proba_without_labels(solution: Solution, rule: Rule) -> Array:
+    """The class probabilities of each object by a rule, without corrections by known labels."""
+    groups = aligned_membership(solution, solution.require_votes("labels"), warn=False)
+    return solution.expand(uncorrected(rule).answers(groups)[0])
 
 
 def uncorrected(rule: Rule) -> Rule:
@@ -152,3 +149,10 @@ def uncorrected(rule: Rule) -> Rule:
     while isinstance(rule, RegressionRule):
         rule = rule.base
     return rule
+
+
+def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
+    """The votes on objects with a label, and the number of the class of each of their rows."""
+    split, row_codes = split_by(votes, codes)
+    rows = np.flatnonzero(row_codes >= 0)
+    return only_rows(split, rows), row_codes[rows]

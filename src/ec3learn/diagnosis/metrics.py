@@ -12,8 +12,7 @@ from scipy.special import entr, ndtri
 from .._checks import require_kind
 from .._typing import Array
 from ..algebra.membership import entries, membership, normalised, sample_rows
-from ..answer.extension import matching_labels
-from ..answer.solution import Solution, Solved, solution_of, top_classes
+from ..answer.solution import Solution, Solved, matching_labels, solution_of, top_classes
 from ..votes import Votes, group_ballot, hardened
 
 FEW = 30  # objects, or votes, below which a voter is not judged
@@ -23,7 +22,7 @@ MOST_COMPARED = 100  # voters that are compared two by two: those with the most 
 SAMPLE = 20_000  # distinct rows that are enough to judge voters by
 CLEARLY = 0.99  # of random votes do better than what is called worse than chance
 Z95 = float(ndtri(0.975))
-MAJORITY = "MajorityVote"  # the method that is the majority vote itself
+CLOSE = 0.1  # the margin below which an object is a close call
 
 
 def require_votes(votes: Any) -> None:
@@ -32,13 +31,13 @@ def require_votes(votes: Any) -> None:
     require_kind("votes", votes, Votes, remedy)
 
 
-def given_weights(outcome: Solution) -> Array:
+def given_weights(solution: Solution) -> Array:
     """The weight of each object as it was given, 1 where none was."""
-    if outcome.votes is not None:
-        weights = outcome.votes.sample_weight
-        return np.ones(outcome.n_objects) if weights is None else weights
-    row_of = outcome.expand(np.arange(len(outcome.row_proba)))
-    return (outcome.row_counts / np.maximum(np.bincount(row_of), 1))[row_of]
+    if solution.votes is not None:
+        weights = solution.votes.sample_weight
+        return np.ones(solution.n_objects) if weights is None else weights
+    row_of = solution.expand(np.arange(len(solution.row_proba)))
+    return (solution.row_counts / np.maximum(np.bincount(row_of), 1))[row_of]
 
 
 def are_counts(weights: Array) -> bool:
@@ -46,19 +45,19 @@ def are_counts(weights: Array) -> bool:
     return bool((weights == np.round(weights)).all())
 
 
-def object_weights(outcome: Solution) -> Array:
+def object_weights(solution: Solution) -> Array:
     """How many objects each object counts for.
 
     Weights that are no counts are scaled to add up to the number of objects, so that noise can be
     judged by them.
     """
-    weights = given_weights(outcome)
+    weights = given_weights(solution)
     return weights * _scale(weights)
 
 
-def row_weights(outcome: Solution) -> Array:
+def row_weights(solution: Solution) -> Array:
     """How many objects each distinct row counts for."""
-    return outcome.row_counts * _scale(given_weights(outcome))
+    return solution.row_counts * _scale(given_weights(solution))
 
 
 def counted_votes(votes: Votes) -> Votes:
@@ -83,20 +82,23 @@ def sampled(
     """
     counts = votes.counts if counts is None else counts
     rows, weights = sample_rows(votes, size, kept, counts)
-    times = float(
-        np.divide(weights, counts[rows], out=np.ones(len(rows)), where=counts[rows] > 0).max(
-            initial=1.0
-        )
-    )
+    occurs = counts[rows] > 0
+    times = float((weights[occurs] / counts[rows][occurs]).max(initial=1.0))
     return rows, weights / times, times
 
 
-def open_rows(outcome: Solution) -> Array:
+def open_rows(solution: Solution) -> Array:
     """Which distinct rows the method had to answer: all without a label that is held fixed."""
-    known = outcome.known
+    known = solution.known
     if known is None or not known.fixed:
-        return np.ones(len(outcome.row_proba), dtype=bool)
+        return np.ones(len(solution.row_proba), dtype=bool)
     return ~known.labelled
+
+
+def close_calls(solution: Solution) -> Array:
+    """Which rows are close calls: without a known label, top classes less than 0.1 apart."""
+    close = solution.row_margin < CLOSE
+    return close if solution.known is None else close & ~solution.known.labelled
 
 
 def votes_per_row(votes: Votes, counted: Array) -> Array:
@@ -130,7 +132,7 @@ class Majority:
         return named / most.sum(axis=1)
 
 
-def majority(outcome: Solved) -> Majority | None:
+def majority(consensus: Solved) -> Majority | None:
     """The majority vote on the objects of an answer.
 
     Returns
@@ -145,31 +147,31 @@ def majority(outcome: Solved) -> Majority | None:
     >>> consensus.solution.expand(majority(consensus).classes)
     array([0, 1, 0])
     """
-    outcome = solution_of(outcome)
-    if outcome.votes is None or not outcome.has_objects:
+    solution = solution_of(consensus)
+    if solution.votes is None or not solution.has_objects:
         return None
-    votes = hardened(outcome.votes)
+    votes = hardened(solution.votes)
     weights = sparse.diags_array(votes.weights[votes.models.group_model])
     shares = normalised((entries(votes) @ weights @ group_ballot(votes)).toarray())
     mass = votes.counts @ shares
     if not mass.any():  # no vote that counts
         return None
     shares[~shares.any(axis=1)] = normalised(mass)
-    number = matching_labels(votes.classes, outcome.classes)
-    proba = np.zeros((len(shares), len(outcome.classes)))
+    number = matching_labels(votes.classes, solution.classes)
+    proba = np.zeros((len(shares), len(solution.classes)))
     proba[:, number[number >= 0]] = shares[:, number >= 0]
     return Majority(proba, number[top_classes(shares, mass)])
 
 
-def is_majority(outcome: Solution) -> bool:
+def is_majority(solution: Solution) -> bool:
     """Whether an answer is the majority vote itself."""
-    return outcome.made_by == MAJORITY
+    return solution.made_by == "MajorityVote"
 
 
-def changed_rows(outcome: Solution, votes: Majority) -> Array:
+def changed_rows(solution: Solution, votes: Majority) -> Array:
     """How far each distinct row's label, unless held fixed, differs from the majority vote's."""
-    rows = np.arange(len(outcome.row_classes))
-    return open_rows(outcome) * (1 - votes.share_of(rows, outcome.row_classes))
+    rows = np.arange(len(solution.row_classes))
+    return open_rows(solution) * (1 - votes.share_of(rows, solution.row_classes))
 
 
 def changed_share(solution: Solution, votes: Majority | None) -> float | None:
@@ -192,9 +194,8 @@ def wilson_interval(right: float, n: float) -> tuple[float, float]:
     >>> [round(end, 3) for end in wilson_interval(8, 10)]
     [0.49, 0.943]
     """
-    share = min(
-        round(right / max(n, 1e-300), 12), 1.0
-    )  # sums of weights may miss 0 and 1 by rounding
+    # Sums of weights may miss 0 and 1 by rounding.
+    share = min(round(right / max(n, 1e-300), 12), 1.0)
     low, high = wilson_ends(share, max(round(n), 1))
     return (0.0 if share == 0 else low), (1.0 if share == 1 else high)
 
@@ -247,11 +248,7 @@ def cohen_kappa(table: Array, apart: Array | None = None) -> float:
     0.5
     """
     n = float(table.sum())
-    apart = (
-        1 - np.eye(len(table))
-        if apart is None
-        else apart / max(float(apart.max(initial=0.0)), 1e-300)
-    )
+    apart = 1 - np.eye(len(table)) if apart is None else apart / max(apart.max(initial=0), 1e-300)
     by_chance = float(table.sum(axis=1) @ apart @ table.sum(axis=0)) / n**2 if n else 0.0
     return 1 - float((apart * table).sum()) / n / by_chance if by_chance > 1e-12 else float("nan")
 

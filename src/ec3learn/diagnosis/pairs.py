@@ -10,8 +10,7 @@ from scipy.spatial.distance import squareform
 
 from .._typing import Array
 from ..algebra.membership import entries, normalised
-from ..answer.extension import matching_labels
-from ..answer.solution import Solved, solution_of
+from ..answer.solution import Solved, matching_labels, solution_of
 from ..votes import Votes, only_rows, votes_per_model
 from .metrics import (
     FEW,
@@ -24,8 +23,6 @@ from .metrics import (
 )
 
 ALIKE = 0.98  # similarity from which two base models may be redundant
-# What Cohen's kappa of two classifiers must reach, at the lower end of its 95 % interval:
-BEYOND_CHANCE = 0.7
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class Pairs:
     n_left_out: int  # classifiers with the fewest votes
 
 
-def pairs(outcome: Solved) -> Pairs:
+def pairs(consensus: Solved) -> Pairs:
     """Compare the classifiers, two by two.
 
     Two are redundant if they nearly always agree, clearly more often than their class frequencies
@@ -57,18 +54,17 @@ def pairs(outcome: Solved) -> Pairs:
     >>> [(found.names[i], found.names[j]) for i, j in found.redundant]
     [('a', 'copy of a')]
     """
-    outcome = solution_of(outcome)
-    votes = outcome.require_votes("pairs")
+    solution = solution_of(consensus)
+    votes = solution.require_votes("pairs")
     n_votes = votes_per_model(votes) * votes.models.is_classifier
     chosen = np.sort(np.argsort(-n_votes, kind="stable")[: min((n_votes > 0).sum(), MOST_COMPARED)])
-    rows, counts, times = sampled(votes, SAMPLE, counts=row_weights(outcome))
+    rows, counts, times = sampled(votes, SAMPLE, counts=row_weights(solution))
     answers = _votes_by(only_rows(votes, rows), chosen)
-    place = matching_labels(outcome.classes, votes.classes)
-    right = answers == np.where(place < 0, -2, place)[outcome.row_classes[rows]]
+    place = matching_labels(solution.classes, votes.classes)
+    right = answers == np.where(place < 0, -2, place)[solution.row_classes[rows]]
     similarity, common, redundant = _agreements(answers, right, counts)
     redundant &= (common >= FEW) & (similarity >= ALIKE)
     similarity[common < FEW] = np.nan
-    np.fill_diagonal(similarity, np.where(np.diag(common) < FEW, np.nan, 1.0))
     order = _order_by_similarity(similarity)
     similarity, common, redundant = (
         table[np.ix_(order, order)] for table in (similarity, common, redundant)
@@ -130,4 +126,5 @@ def _agreements(answers: Array, right: Array, counts: Array) -> tuple[Array, Arr
     shares = normalised(np.stack([(answers == z) @ counts for z in classes], axis=1))
     chance = np.minimum(shares @ shares.T, 1 - 1e-12)
     low, _ = wilson_ends(share, np.maximum(common, 1e-9))
-    return share, common, copies & ((low - chance) / (1 - chance) >= BEYOND_CHANCE)
+    kappa = (low - chance) / (1 - chance)  # at the lower end of its 95 % interval
+    return share, common, copies & (kappa >= 0.7)

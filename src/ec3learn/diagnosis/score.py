@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
@@ -18,7 +18,6 @@ from .._text import count, percent
 from .._typing import Array
 from ..algebra.membership import entries
 from ..answer.solution import Solution, Solved, solution_of
-from ..votes import Votes
 from ..votes.labels import plain
 from .labels import HARD, Labels, given_labels, measuring, read_labels, taught_labels
 from .metrics import (
@@ -31,13 +30,8 @@ from .metrics import (
     wilson_interval,
 )
 
-
-class Solver(Protocol):
-    """A method that can be asked again."""
-
-    def solve(self, votes: Votes, known: Any = None) -> Solved:
-        """Solve votes with some known labels."""
-        ...
+if TYPE_CHECKING:
+    from ..methods import Method
 
 
 @dataclass(frozen=True)
@@ -99,12 +93,9 @@ class Score:
     @property
     def basis(self) -> str:
         """By how many labels it was found, in words."""
-        verb, noun = (
-            ("Cross-validated on", "known label")
-            if self.cross_validated
-            else ("Judged by", "true label")
-        )
-        return f"{verb} {count(round(self.n_labels), noun)}"
+        if self.cross_validated:
+            return f"Cross-validated on {count(round(self.n_labels), 'known label')}"
+        return f"Judged by {count(round(self.n_labels), 'true label')}"
 
     def __repr__(self) -> str:
         low, high = self.interval
@@ -128,12 +119,12 @@ class Score:
         }
 
 
-def judge(outcome: Solved, truth: Any) -> Score | None:
+def judge(consensus: Solved, truth: Any) -> Score | None:
     """Judge an answer by true labels; objects whose labels the method was given are left out.
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer.
     truth : array with missing values, dict of object -> label, or pair (objects, labels)
         The true labels; a table that `ask` made says how their objects were found.
@@ -143,20 +134,20 @@ def judge(outcome: Solved, truth: Any) -> Score | None:
     Score or None
         None where the method was given all of these labels, or they were chosen for being hard.
     """
-    outcome = solution_of(outcome)
-    labels = read_labels(outcome, truth, "truth").only(~given_labels(outcome))
-    return score_of(outcome, labels, outcome.proba, outcome.expand(outcome.row_classes))
+    solution = solution_of(consensus)
+    labels = read_labels(solution, truth, "truth").only(~given_labels(solution))
+    return score_of(solution, labels, solution.proba, solution.expand(solution.row_classes))
 
 
-def not_judged(outcome: Solved, truth: Any) -> InputError:
+def not_judged(consensus: Solved, truth: Any) -> InputError:
     """The error that true labels do not show how good an answer is."""
-    outcome = solution_of(outcome)
-    if read_labels(outcome, truth, "truth").only(~given_labels(outcome)).any:
+    solution = solution_of(consensus)
+    if read_labels(solution, truth, "truth").only(~given_labels(solution)).any:
         return InputError("truth", phrase=HARD)
     return InputError("truth", "must hold a label that the method was not given", came="none")
 
 
-def cross_validate(outcome: Solved, method: Solver) -> Score | None:
+def cross_validate(consensus: Solved, method: Method) -> Score | None:
     """Hide a fifth of the known labels at a time, solve again, and count which come out right.
 
     None says that there are fewer than 20 known labels that were drawn at random.
@@ -170,67 +161,67 @@ def cross_validate(outcome: Solved, method: Solver) -> Score | None:
     >>> str(score).split(", ")[0]
     'Cross-validated on 20 known labels: 100.0 % correct (95 % interval 83.9 % to 100.0 %)'
     """
-    outcome = solution_of(outcome)
-    labels = taught_labels(outcome)
-    drawn = measuring(outcome, labels)
-    if drawn is None or object_weights(outcome) @ (drawn.codes >= 0) < LEAST_LABELS:
+    solution = solution_of(consensus)
+    labels = taught_labels(solution)
+    drawn = measuring(solution, labels)
+    if drawn is None or object_weights(solution) @ (drawn.codes >= 0) < LEAST_LABELS:
         return None
-    outcome = _one_by_one(outcome, np.flatnonzero(labels.codes >= 0))
-    fitted = cross_fit(outcome, method)
-    return score_of(outcome, taught_labels(outcome), *fitted, cross_validated=True)
+    solution = _one_by_one(solution, np.flatnonzero(labels.codes >= 0))
+    fitted = cross_fit(solution, method)
+    return score_of(solution, taught_labels(solution), *fitted, cross_validated=True)
 
 
-def _one_by_one(outcome: Solution, labelled: Array) -> Solution:
+def _one_by_one(solution: Solution, labelled: Array) -> Solution:
     """The same with each labelled object as often as its weight says, so that folds can share it.
 
     A lazy table has each distinct row once; this makes its folds those of the table in memory.
     """
-    votes, weights = outcome.require_votes("cross-validation"), given_weights(outcome)
+    votes, weights = solution.require_votes("cross-validation"), given_weights(solution)
     if not are_counts(weights) or (weights[labelled] == 1).all():
-        return outcome
+        return solution
     times, each = np.ones(len(weights), dtype=np.int64), weights.copy()
     times[labelled], each[labelled] = weights[labelled], 1.0
     objects = np.repeat(np.arange(len(weights)), times)
-    row_of, chances = outcome.expand(np.arange(votes.n_rows))[objects], outcome.label_chances
+    row_of, chances = solution.expand(np.arange(votes.n_rows))[objects], solution.label_chances
     each, chances = each[objects], None if chances is None else chances[objects]
     votes = replace(
         votes, n_objects=len(objects), index=row_of, sample_weight=each, object_ids=None
     )
-    return replace(outcome, votes=votes, index=row_of, label_chances=chances, object_ids=None)
+    return replace(solution, votes=votes, index=row_of, label_chances=chances, object_ids=None)
 
 
-def cross_fit(outcome: Solution, method: Solver) -> tuple[Array, Array]:
+def cross_fit(solution: Solution, method: Method) -> tuple[Array, Array]:
     """The class probabilities and classes of objects by answers that did not see their labels."""
-    votes, codes = outcome.require_votes("cross-validation"), taught_labels(outcome).codes
+    votes, codes = solution.require_votes("cross-validation"), taught_labels(solution).codes
     labels = np.array([*votes.classes, None], dtype=object)  # the last one for a code of -1
-    labelled = _shuffled(outcome, np.flatnonzero(codes >= 0), codes)
-    proba, classes = outcome.proba.copy(), outcome.expand(outcome.row_classes).copy()
+    labelled = _shuffled(solution, np.flatnonzero(codes >= 0), codes)
+    proba, classes = solution.proba.copy(), solution.expand(solution.row_classes).copy()
     for fold in range(5):
         hidden, shown = labelled[fold::5], codes.copy()
         shown[hidden] = -1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the answer for all objects has given them already
-            solution = method.solve(votes, labels[shown]).solution
-        proba[hidden] = solution.proba[hidden]
-        classes[hidden] = solution.expand(solution.row_classes)[hidden]
+            fitted = method.solve(votes, labels[shown]).solution
+        proba[hidden] = fitted.proba[hidden]
+        classes[hidden] = fitted.expand(fitted.row_classes)[hidden]
     return proba, classes
 
 
-def _shuffled(outcome: Solution, objects: Array, codes: Array) -> Array:
+def _shuffled(solution: Solution, objects: Array, codes: Array) -> Array:
     """Objects in an order that follows from their classes and votes, whatever order they came in.
 
     Every fifth of them has each class and each set of votes in its share.
     """
-    votes = outcome.require_votes("cross-validation")
+    votes = solution.require_votes("cross-validation")
     said = [f"{model.name}: {plain(label)}" for model in votes.models for label in model.labels]
     mark = np.array([crc32(text.encode()) for text in said]) / 2**32
-    class_mark = np.array([crc32(str(plain(label)).encode()) for label in outcome.classes])
-    row_mark = outcome.expand((entries(votes) @ mark).round(6))
+    class_mark = np.array([crc32(str(plain(label)).encode()) for label in solution.classes])
+    row_mark = solution.expand((entries(votes) @ mark).round(6))
     return objects[np.lexsort((row_mark[objects], class_mark[codes[objects]]))]
 
 
 def score_of(
-    outcome: Solution,
+    solution: Solution,
     labels: Labels,
     proba: Array,
     classes: Array,
@@ -238,21 +229,21 @@ def score_of(
     cross_validated: bool = False,
 ) -> Score | None:
     """The score of probabilities and classes in which the labels had no part; None without any."""
-    drawn, times = measuring(outcome, labels), object_weights(outcome)
+    drawn, times = measuring(solution, labels), object_weights(solution)
     if drawn is None or not times @ (drawn.codes >= 0):
         return None
     judged = np.flatnonzero(drawn.codes >= 0)
     truth, classes, weight = drawn.codes[judged], classes[judged], times[judged]
     theirs, wins = None, (0, 0)
-    vote = None if is_majority(outcome) else majority(outcome)
+    vote = None if is_majority(solution) else majority(solution)
     if vote is not None:
-        rows = outcome.expand(np.arange(len(outcome.row_proba)))[judged]
+        rows = solution.expand(np.arange(len(solution.row_proba)))[judged]
         ours, right = classes == truth, vote.share_of(rows, truth)
         # A vote for a class that the answer does not have is wrong: it counts as one more class.
         padded = np.pad(vote.proba[rows], ((0, 0), (0, 1)))
         theirs = quality(padded, vote.classes[rows], truth, weight, right)
         wins = round(float(weight @ (ours * (1 - right)))), round(float(weight @ (right * ~ours)))
-    shape = (len(outcome.classes),) * 2
+    shape = (len(solution.classes),) * 2
     return Score(
         cross_validated,
         float(weight.sum()),

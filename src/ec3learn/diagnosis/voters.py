@@ -1,39 +1,47 @@
-"""The base models by the answer and by known labels: how good each is, and what it confuses."""
+"""The voters and clusterings: how good each is, what it confuses, and whom not to trust."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse
-from scipy.special import betainc
+from scipy.special import betainc, ndtri
 
 from .._checks import unknown_name
 from .._table import Table
 from .._typing import Array
 from ..algebra.membership import count_classes, entries, membership, normalised
-from ..answer.extension import matching_labels
 from ..answer.mixtures import PanelRule, SubtypeRule
-from ..answer.solution import Solution, Solved, solution_of
-from ..votes import Votes, group_ballot, hardened, only_rows, split_by
+from ..answer.solution import Solution, Solved, matching_labels, solution_of
+from ..votes import BaseModel, Votes, group_ballot, hardened
 from ..votes.labels import Label, plain
-from .labels import HARD, measuring, read_labels, taught_labels, uncorrected
-from .metrics import HANDFUL, counted_votes, mutual_information, wilson_interval
+from .labels import HARD, labelled_rows, measuring, read_labels, taught_labels, uncorrected
+from .metrics import (
+    CLEARLY,
+    FEW,
+    HANDFUL,
+    counted_votes,
+    kappa,
+    mutual_information,
+    row_weights,
+    wilson_interval,
+)
 
 ABOUT_VOTES = ("coverage", "agreement", "estimated", "leans_to", "bias")
 ABOUT_LABELS = ("labels", "accuracy", "low", "high")
 COLUMNS = ("model", "kind", *ABOUT_VOTES, "weight", *ABOUT_LABELS, "purity", "nmi")
 
 
-def voters(outcome: Solved, known: Any = None) -> Table:
+def voters(consensus: Solved, known: Any = None) -> Table:
     """A table of the base models.
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer that they are judged by.
     known : array with missing values, dict of object -> label, or pair (objects, labels)
         Labels to judge them by; by default those that the method was given.
@@ -67,34 +75,34 @@ def voters(outcome: Solved, known: Any = None) -> Table:
     knn     classifier     0.667      0.500
     kmeans  clustering     1.000              1.000  1.000
     """
-    outcome = solution_of(outcome)
-    if outcome.stored_voters is not None and known is None:
-        kinds = [outcome.called(kind) for kind in outcome.stored_voters["kind"]]
-        return Table(dict(outcome.stored_voters.columns) | {"kind": kinds})
+    solution = solution_of(consensus)
+    if solution.stored_voters is not None and known is None:
+        kinds = [solution.called(kind) for kind in solution.stored_voters["kind"]]
+        return Table(dict(solution.stored_voters.columns) | {"kind": kinds})
     votes = counted_votes(
-        outcome.require_votes("voters" if known is None else "voters with known labels")
+        solution.require_votes("voters" if known is None else "voters with known labels")
     )
-    labels = taught_labels(outcome) if known is None else read_labels(outcome, known)
-    drawn = measuring(outcome, labels)
-    models = zip(outcome.models, outcome.weights.tolist(), strict=True)
+    labels = taught_labels(solution) if known is None else read_labels(solution, known)
+    drawn = measuring(solution, labels)
+    models = zip(solution.models, solution.weights.tolist(), strict=True)
     weight_of = {(model.name, model.kind): weight for model, weight in models}
-    cast = ballots(votes, outcome.classes)
+    cast = ballots(votes, solution.classes)
     columns: dict[str, Sequence[Any]] = {name: [None] * len(votes.models) for name in COLUMNS}
     columns["model"] = [model.name for model in votes.models]
-    columns["kind"] = [outcome.called(model.kind) for model in votes.models]
+    columns["kind"] = [solution.called(model.kind) for model in votes.models]
     weights = [weight_of.get((model.name, model.kind), 0.0) for model in votes.models]
     if any(abs(weight - 1) >= 5e-4 for weight in weights):  # a column of ones says nothing
         columns["weight"] = weights
     columns["coverage"] = (cast.n_answered / max(float(votes.counts.sum()), 1e-300)).tolist()
-    columns["agreement"] = cast.means(cast.classes == outcome.row_classes[cast.rows])
-    rule = None if outcome.rule is None else uncorrected(outcome.rule)
+    columns["agreement"] = cast.means(cast.classes == solution.row_classes[cast.rows])
+    rule = None if solution.rule is None else uncorrected(solution.rule)
     if isinstance(rule, PanelRule | SubtypeRule):  # they have a model of the voters
-        columns["estimated"] = cast.means(cast.proba_of_class(outcome.row_proba))
-        columns["leans_to"], columns["bias"] = _leans(cast, outcome)
+        columns["estimated"] = cast.means(cast.proba_of_class(solution.row_proba))
+        columns["leans_to"], columns["bias"] = _leans(cast, solution)
     if drawn is not None and drawn.any:
-        columns |= _by_labels(votes, drawn.codes, outcome.classes)
+        columns |= _by_labels(votes, drawn.codes, solution.classes)
     if not votes.models.is_voter.all():
-        columns |= _of_clusterings(outcome, votes)
+        columns |= _of_clusterings(solution, votes)
     return Table(columns, f"{HARD}." if drawn is None else "")
 
 
@@ -110,9 +118,9 @@ def _by_labels(votes: Votes, codes: Array, classes: Array) -> dict[str, Sequence
     return dict(zip(ABOUT_LABELS, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def _of_clusterings(outcome: Solution, votes: Votes) -> dict[str, Sequence[Any]]:
+def _of_clusterings(solution: Solution, votes: Votes) -> dict[str, Sequence[Any]]:
     """How much clusters say about the classes, as columns."""
-    counts, offsets = contingency(outcome), votes.models.offsets
+    counts, offsets = contingency(solution), votes.models.offsets
     purity: list[float | None] = [None] * len(votes.models)
     information = purity.copy()
     for m in np.flatnonzero(~votes.models.is_voter).tolist():
@@ -123,34 +131,35 @@ def _of_clusterings(outcome: Solution, votes: Votes) -> dict[str, Sequence[Any]]
     return {"purity": purity, "nmi": information}
 
 
-def _leans(cast: Ballots, outcome: Solution) -> tuple[list[Label], list[float | None]]:
+def _leans(cast: Ballots, solution: Solution) -> tuple[list[Label], list[float | None]]:
     """The class that each voter names too often, and by what share of its votes; None within noise.
 
     Noise is binomial (mid-p), about the share of the class among the objects, or what it would be
     with errors spread over all classes if that is more. The limit, two standard deviations, is
     divided by the number of classes that could have stood out.
     """
-    n_classes, n = len(outcome.classes), np.maximum(cast.totals, 1e-300)
-    named, expected = cast.named(n_classes), cast.on_class(outcome.row_proba)
+    n_classes, n = len(solution.classes), np.maximum(cast.totals, 1e-300)
+    named, expected = cast.named(n_classes), cast.on_class(solution.row_proba)
     excess = (named - expected) / n[:, None]
     top = excess.argmax(axis=1)
     times, share, most = (table[np.arange(len(n)), top] for table in (named, expected, excess))
-    share, accuracy = share / n, cast.sums(cast.proba_of_class(outcome.row_proba)) / n
+    share, accuracy = share / n, cast.sums(cast.proba_of_class(solution.row_proba)) / n
     fair = np.minimum(np.maximum(share, accuracy * share + (1 - accuracy) / n_classes), 1.0)
     tail = betainc(times + 0.5, np.maximum(n - times, 0.0) + 0.5, fair)
     leans = (most > 0) & (tail < 0.0455 / n_classes) & (cast.totals >= HANDFUL)
+    labels = map(plain, solution.classes[top])
     return (
-        [plain(outcome.classes[z]) if is_so else None for z, is_so in zip(top, leans, strict=True)],
+        [label if is_so else None for label, is_so in zip(labels, leans, strict=True)],
         [float(by) if is_so else None for by, is_so in zip(most, leans, strict=True)],
     )
 
 
-def confusion_of(outcome: Solved, model: str, known: Any = None) -> Table:
+def confusion_of(consensus: Solved, model: str, known: Any = None) -> Table:
     """The confusion matrix of one base model, by the answer or by known labels.
 
     Parameters
     ----------
-    outcome : Consensus
+    consensus : Consensus
         The answer. Objects count by their class probabilities.
     model : str
         The name of the base model.
@@ -173,25 +182,22 @@ def confusion_of(outcome: Solved, model: str, known: Any = None) -> Table:
         0  0.500   1.000   0.000
         1  0.500   0.500   0.500
     """
-    outcome = solution_of(outcome)
-    votes, proba = outcome.require_votes("confusion"), outcome.row_proba
+    solution = solution_of(consensus)
+    votes, proba = solution.require_votes("confusion"), solution.row_proba
     if known is not None:
-        votes, codes = labelled_rows(votes, read_labels(outcome, known).codes)
-        proba = np.eye(len(outcome.classes))[codes]
+        votes, codes = labelled_rows(votes, read_labels(solution, known).codes)
+        proba = np.eye(len(solution.classes))[codes]
     names = [each.name for each in votes.models]
     if model not in names:
         raise unknown_name("base model", model, names)
     groups = slice(*votes.models.offsets[names.index(model) :][:2])
     table = (entries(votes).T @ (votes.counts[:, None] * proba))[groups].T  # classes x answers
     columns: dict[str, Sequence[Any]] = {
-        "class": [plain(label) for label in outcome.classes],
+        "class": [plain(label) for label in solution.classes],
         "share": normalised(table.sum(axis=1)).tolist(),
     }
-    for label, shares in zip(
-        votes.models[names.index(model)].labels, normalised(table).T, strict=True
-    ):
-        columns[f"says {plain(label)}"] = shares.tolist()
-    return Table(columns)
+    said = zip(votes.models[names.index(model)].labels, normalised(table).T, strict=True)
+    return Table(columns | {f"says {plain(label)}": shares.tolist() for label, shares in said})
 
 
 # ---- what a voter said ---------------------------------------------------------------------------
@@ -219,9 +225,7 @@ class Ballots:
 
     def sums(self, values: Array | float) -> Array:
         """The sum of a value of each vote, by base model."""
-        return np.bincount(
-            self.voters, weights=self.weights * values, minlength=len(self.n_answered)
-        )
+        return np.bincount(self.voters, self.weights * values, len(self.n_answered))
 
     def means(self, values: Array) -> list[float | None]:
         """The mean of a value of each vote, by base model; None for those without votes."""
@@ -232,19 +236,17 @@ class Ballots:
         """The probability of the class of each vote, by the class probabilities of rows."""
         return np.where(self.classes >= 0, proba[self.rows, self.classes], 0.0)
 
-    def named(self, n_classes: int, values: Array | float = 1.0) -> Array:
-        """The sum of a value over votes for each class, base models x classes."""
+    def named(self, n_classes: int) -> Array:
+        """How often each base model named each class."""
         is_class, shape = self.classes >= 0, (len(self.n_answered), n_classes)
-        cells = (self.voters * n_classes + self.classes)[is_class]
-        weights = (self.weights * values)[is_class]
-        return np.bincount(cells, weights=weights, minlength=shape[0] * n_classes).reshape(shape)
+        cells = self.voters[is_class], self.classes[is_class]
+        return np.asarray(sparse.coo_array((self.weights[is_class], cells), shape=shape).toarray())
 
     def on_class(self, proba: Array) -> Array:
-        """How many votes of each base model are on each class, by class probabilities of rows."""
+        """How often each class was right where each base model voted, by probabilities of rows."""
         shape = len(self.n_answered), len(proba)
-        return np.asarray(
-            sparse.csr_array((self.weights, (self.voters, self.rows)), shape=shape) @ proba
-        )
+        voted = sparse.csr_array((self.weights, (self.voters, self.rows)), shape=shape)
+        return np.asarray(voted @ proba)
 
 
 def ballots(votes: Votes, classes: Array) -> Ballots:
@@ -264,16 +266,131 @@ def ballots(votes: Votes, classes: Array) -> Ballots:
     )
 
 
-def labelled_rows(votes: Votes, codes: Array) -> tuple[Votes, Array]:
-    """The votes on objects with a label, and the number of the class of each of their rows."""
-    split, row_codes = split_by(votes, codes)
-    rows = np.flatnonzero(row_codes >= 0)
-    return only_rows(split, rows), row_codes[rows]
+def contingency(solution: Solution, hard: bool = False) -> sparse.csr_array:
+    """How many objects of each class of the answer each group has, groups x classes, sparse.
+
+    With `hard`, a soft vote counts for its most probable class.
+    """
+    votes = solution.require_votes("voters")
+    votes = hardened(votes) if hard else votes
+    weights, n_classes = row_weights(solution), len(solution.classes)
+    return count_classes(votes, membership(votes), solution.row_classes, weights, n_classes)
 
 
-def contingency(outcome: Solution) -> sparse.csr_array:
-    """How many objects of each class of the answer each group has, groups x classes, sparse."""
-    votes = outcome.require_votes("voters")
-    return count_classes(
-        votes, membership(votes), outcome.row_classes, votes.counts, len(outcome.classes)
-    )
+# ---- whom not to trust ---------------------------------------------------------------------------
+
+Doubt = Literal["worse than chance", "no better than chance", "always says the same"]
+
+ORDER: tuple[Doubt, ...] = get_args(Doubt)  # the weightiest first
+
+RULE = (
+    f"Each voter with {FEW} votes or more is compared with random votes of the same class "
+    f"frequencies. Worse than chance: {100 * CLEARLY:.0f} % of such random votes agree with the "
+    "consensus more often. No better than chance: they agree "
+    "about as often. Of those who score, it counts whether their scores rise with the answer."
+)
+
+
+def voter_checks(consensus: Solved) -> Table:
+    """The voters who should not be trusted, and why.
+
+    Returns
+    -------
+    Table
+        model; doubt: "worse than chance" (Cohen's kappa with the answer is below 0, beyond noise,
+        or the method left the classifier out for this reason), "no better than chance" (kappa is
+        within noise of 0 and cannot be large), or "always says the same" (at least 99 % of its
+        votes); and says, the label that it always gives. Of scores, the correlation with the answer
+        takes the place of kappa, so that lenient judges are not doubted.
+
+    Examples
+    --------
+    >>> from ec3learn import MajorityVote, Votes
+    >>> good = ["a", "b"] * 20
+    >>> votes = Votes.from_labels({"one": good, "two": good, "lazy": ["a"] * 40})
+    >>> voter_checks(MajorityVote().solve(votes))
+    model  doubt                 says
+    lazy   always says the same  a
+    """
+    solution = solution_of(consensus)
+    if solution.stored_doubts is not None:
+        return solution.stored_doubts
+    votes, doubts = solution.votes, dict[str, tuple[Doubt, Label] | None]()
+    if votes is not None and solution.has_objects and len(solution.classes) > 1:
+        counts, offsets = contingency(solution, hard=True), votes.models.offsets
+        n_votes = np.bincount(votes.models.group_model, counts.sum(axis=1), len(votes.models))
+        for m in np.flatnonzero(votes.models.is_voter & (n_votes >= FEW)).tolist():
+            table = counts[offsets[m] : offsets[m + 1]].toarray()
+            model = votes.models[m]
+            doubts[model.name] = _doubt(table, model, solution.classes, votes.classes)
+    doubts |= dict.fromkeys(solution.worse_than_chance, ("worse than chance", None))
+    models = solution.models if votes is None else votes.models
+    found = [(model.name, doubts.get(model.name)) for model in models if model.is_voter]
+    rows = [(name, *doubt) for name, doubt in found if doubt is not None]
+    return Table.of(("model", "doubt", "says"), rows)
+
+
+def _doubt(
+    table: Array, model: BaseModel, classes: Array, vote_classes: Array
+) -> tuple[Doubt, Label] | None:
+    """What is wrong with a voter, if anything.
+
+    `table` has how many objects of each class of the consensus (columns) it gave each of its
+    labels (rows).
+    """
+    scale, said, occurs = model.positions, table.any(axis=1), table.any(axis=0)
+    if scale is not None:
+        said &= ~np.isnan(scale)
+    table, labels, classes = table[np.ix_(said, occurs)], model.labels[said], classes[occurs]
+    n, by_class, by_label = float(table.sum()), table.sum(axis=0), table.sum(axis=1)
+    if n < FEW or (by_class > 0).sum() < 2:
+        return None
+    constant: tuple[Doubt, Label] = ("always says the same", plain(labels[by_label.argmax()]))
+    if len(labels) == 1:
+        right = by_class[classes == labels[0]].sum() if scale is None else by_class.max()
+        return constant if n - right >= HANDFUL else None
+    if scale is None:
+        agreed, noise = kappa(table, matching_labels(labels, classes))
+    else:
+        agreed = _correlation(table, scale[said], matching_labels(classes, vote_classes))
+        noise = float(ndtri(CLEARLY)) / np.sqrt(n - 1)  # by chance, its variance is 1 / (n - 1)
+    if agreed < -noise:
+        return "worse than chance", None
+    if agreed >= noise or agreed + noise >= 0.2:  # noise may hide that it is worth something
+        return None
+    return constant if by_label.max() >= 0.99 * n else ("no better than chance", None)
+
+
+def _correlation(table: Array, rows: Array, columns: Array) -> float:
+    """The correlation of the places of the rows of a table of counts and those of its columns."""
+    one, other = np.nonzero(table)
+    spread = np.cov(rows[one], columns[other], aweights=table[one, other])
+    return float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1]))
+
+
+def worst_first(consensus: Solved, known: Any = None) -> Table:
+    """The table of `voters` with those in trouble first.
+
+    First come voters that `voter_checks` names, then those whose `estimated` is least, even at best
+    (by the upper end of a 95 % interval); where the method has none, their accuracy on known labels
+    or else their agreement with the answer. Clusterings follow, the one that says least about the
+    classes first.
+    """
+    solution, table = solution_of(consensus), voters(consensus, known)
+    doubts = {row["model"]: ORDER.index(row["doubt"]) for row in voter_checks(consensus).rows()}
+    n_objects = solution.stored_total or float(row_weights(solution).sum())
+    measured = [name for name in ("estimated", "accuracy") if any(table[name])]
+    by = [*measured, "agreement"][0]
+
+    def trouble(row: dict[str, Any]) -> tuple[bool, int, float]:
+        if row["kind"] == "clustering":
+            return True, 0, row["nmi"] or 0.0
+        n = row["labels"] if by == "accuracy" else row["coverage"] * n_objects
+        best = wilson_interval((row[by] or 0.0) * n, n)[1] if n else 1.0
+        return False, doubts.get(row["model"], len(ORDER)), best
+
+    rows = [list(row.values()) for row in sorted(table.rows(), key=trouble)]
+    n_voters = sum(row["kind"] != "clustering" for row in table.rows())
+    what = "estimated accuracy" if by == "estimated" else by
+    order = f"The lowest {what} comes first, allowing for chance." if n_voters > 1 else ""
+    return Table.of(tuple(table.columns), rows, order)

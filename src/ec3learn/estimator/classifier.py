@@ -25,6 +25,7 @@ from .._text import arg, some
 from .._typing import Array
 from ..answer.notes import Note
 from ..consensus import Consensus
+from ..diagnosis.summary import table_notes
 from ..methods.base import Method, method_of
 from ..votes import Votes
 from ..votes.reading import frame_of
@@ -196,8 +197,9 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             self.consensus_: Consensus = self.method_.solve(votes, known=known)
-        of_tables = ("long table", "no answer")  # nobody passed a table of votes
-        solved = [note for note in self.consensus_.solution.notes if note.kind not in of_tables]
+        # Nobody passed a table of votes.
+        odd = [note for note in table_notes(votes) if note.kind in ("look alike", "one voter")]
+        solved = [*odd, *self.consensus_.solution.notes]
         self.notes_ = with_warnings([*notes, *solved], caught)
 
     # ---- base models -----------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from .._typing import Array
 from ..algebra.membership import membership
 from ..algebra.trust import learn_trust
 from ..answer.mixtures import PrecisionRule, SubtypeRule
-from ..answer.notes import Note, table_notes
+from ..answer.notes import Note
 from ..answer.rule import KnownLabels, mean_votes
 from ..answer.solution import Answer as Answer
 from ..answer.solution import Details, Solution, no_distribution, unanswered_notes
@@ -164,7 +164,6 @@ class Method(BaseEstimator):  # type: ignore[misc]
             names = some([votes.models[m].name for m in silent])
             text = f"{count(len(silent), 'voter')} gave no vote that can be read: {names}."
             notes.append(Note("no votes", text))
-        notes += table_notes(votes)
         n_graders = sum(model.kind == "grader" for model in votes.models)
         if not n_graders or self.reads_grades:
             return votes, notes

@@ -25,7 +25,7 @@ from ..algebra.membership import Membership, count_classes, membership
 from ..answer.notes import Note
 from ..answer.rule import KnownLabels
 from ..answer.solution import top_classes
-from ..diagnosis.voter_checks import notes_on_bias
+from ..diagnosis.correlation import notes_on_bias
 from ..votes import Votes, hardened, only_rows, relative_weights
 from ..votes.assembly import model_weights
 

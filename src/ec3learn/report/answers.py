@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .._checks import InputError
+from .._table import Table
 from .._text import number_text
 from .._typing import Array
 from ..algebra.membership import normalised
-from ..answer.extension import matching_labels
 from ..answer.solution import Solution
 from ..diagnosis import (
     agreement,
@@ -25,14 +25,16 @@ from ..diagnosis import (
     explain,
     judge,
 )
-from ..diagnosis.contested import CLOSE, close_calls
+from ..diagnosis.contested import tally_of
 from ..diagnosis.correlation import independent_votes
 from ..diagnosis.estimate import class_shares
-from ..diagnosis.explanation import Explanation, tally_of
+from ..diagnosis.explanation import Explanation
 from ..diagnosis.labels import HARD, given_labels, measuring, read_labels, taught_labels
 from ..diagnosis.metrics import (
+    CLOSE,
     are_counts,
     changed_rows,
+    close_calls,
     given_weights,
     is_majority,
     majority,
@@ -42,10 +44,9 @@ from ..diagnosis.metrics import (
 )
 from ..diagnosis.summary import Summary
 from ..votes import Votes, votes_on
-from ..votes.labels import label_array, plain
+from ..votes.labels import plain
 
 MOST_CLASSES = 20  # shown; the others are added up
-LOOKUPS = 4e5  # groups looked up for explanations: with many, only the first objects get one
 
 
 Facts = dict[str, Any]
@@ -55,47 +56,34 @@ class Subject:
     """A consensus, the labels it is judged by, and what several sections ask for."""
 
     def __init__(self, consensus: Solution, truth: Any = None) -> None:
-        self.consensus, self.truth = consensus, truth
-        self.votes, self.has_objects = consensus.votes, consensus.has_objects
+        self.consensus, self.votes = consensus, consensus.votes
+        self.has_objects, self.majority = consensus.has_objects, majority(consensus)
         self.names = [str(plain(label)) for label in consensus.classes]
-        self.distinct = any(
-            note.kind == "distinct rows" for note in consensus.notes
-        )  # objects are distinct rows
-        self.true_labels = read_labels(consensus, truth, "truth")  # the labels to judge by
+        # Whether the objects are the distinct rows of a table.
+        self.distinct = any(note.kind == "distinct rows" for note in consensus.notes)
         self.given = given_labels(consensus)  # objects whose labels the method was given
-        self.judged = self.true_labels.only(~self.given)  # labels that the method was not given
-        labels = (self.judged, taught_labels(consensus))
-        self.chosen = self.has_objects and any(
-            measuring(consensus, each) is None for each in labels
-        )  # labels that measure nothing
-        self.majority = majority(consensus)
-        nothing: Array = np.zeros(0)
-        self.weight = (
-            object_weights(consensus) if self.has_objects else nothing
-        )  # how many objects each object counts for
-        self.row_weight = (
-            row_weights(consensus) if self.has_objects else nothing
-        )  # the same for distinct rows
-        self.whole = not self.has_objects or are_counts(
-            given_weights(consensus)
-        )  # weights say how often an object occurs
-        self.open_rows = (
-            open_rows(consensus) if self.has_objects else nothing
-        )  # rows that the method had to answer
+        self.true_labels = read_labels(consensus, truth, "truth")
+        self.judged = self.true_labels.only(~self.given)  # those that judge the answer
+        self.weight = self.row_weight = self.open_rows = np.zeros(0)
+        self.chosen, self.whole = False, True
+        if self.has_objects:
+            self.weight = object_weights(consensus)  # how many objects each object counts for
+            self.row_weight = row_weights(consensus)  # the same for distinct rows
+            self.open_rows = open_rows(consensus)  # those that the method had to answer
+            # Whether weights say how often an object occurs, and whether labels measure nothing.
+            self.whole = are_counts(given_weights(consensus))
+            labels = (self.judged, taught_labels(consensus))
+            self.chosen = any(measuring(consensus, each) is None for each in labels)
         self.open_weight = self.row_weight * self.open_rows
         self.total, self.n_open = float(self.weight.sum()), float(self.open_weight.sum())
-        self.all_given = (
-            consensus.n_objects > 0 and not self.open_rows.any()
-        )  # all labels were given and held fixed
+        # Whether all labels were given and held fixed.
+        self.all_given = consensus.n_objects > 0 and not self.open_rows.any()
 
     @cached_property
     def class_shares(self) -> Array:
         """The share of the objects that got each class."""
-        consensus = self.consensus
-        counts = np.bincount(
-            consensus.row_classes, weights=consensus.row_counts, minlength=len(self.names)
-        )
-        return counts / max(float(counts.sum()), 1e-300)
+        classes, n_classes = self.consensus.row_classes, len(self.names)
+        return np.bincount(classes, self.row_weight, n_classes) / max(self.total, 1e-300)
 
     @cached_property
     def confidence(self) -> Array:
@@ -132,11 +120,10 @@ def class_facts(subject: Subject) -> Facts:
     shown = largest(subject.class_shares, MOST_CLASSES)
     rows = [(subject.names[z], [float(column[z]) for column in columns]) for z in shown]
     rest = np.setdiff1d(np.arange(n_classes), shown)
+    sums = [float(column[rest].sum()) for column in columns]
     return {
         "rows": rows,
-        "others": (len(rest), [float(column[rest].sum()) for column in columns])
-        if len(rest)
-        else None,
+        "others": (len(rest), sums) if len(rest) else None,
     }
 
 
@@ -251,12 +238,7 @@ def _estimates(subject: Subject) -> list[Facts]:
             return list(estimate(subject.consensus, None, subject.judged).rows())
         except InputError:
             return []
-    known = taught_labels(subject.consensus)
-    n_labels = round(float(subject.weight @ (known.codes >= 0)))
-    return [
-        {"measure": f"share of class {name}", **vars(share), "labels": n_labels}
-        for name, share in zip(subject.names, class_shares(subject.consensus, known), strict=False)
-    ]
+    return list(class_shares(subject.consensus, taught_labels(subject.consensus)).rows())
 
 
 # ---- the most contested objects ------------------------------------------------------------------
@@ -267,9 +249,8 @@ def contested_facts(subject: Subject, n: int, texts: Mapping[Any, str | None]) -
     votes, consensus = subject.votes, subject.consensus
     if votes is None or not subject.has_objects:
         return None
-    table = list(
-        contested(replace(consensus, object_ids=None), n).rows()
-    )  # by number, since names are looked up among all
+    # By number, since names are looked up among all.
+    table = list(contested(replace(consensus, object_ids=None), n).rows())
     objects = np.array([row["object"] for row in table], dtype=np.int64)
     row_of = objects if votes.index is None else votes.index[objects]
     few, rows = votes[objects], objects if votes.index is None else np.unique(row_of)
@@ -281,10 +262,10 @@ def contested_facts(subject: Subject, n: int, texts: Mapping[Any, str | None]) -
         object_ids=None,
         known=None,
     )
-    effort = votes.models.n_groups * (1 + len(consensus.classes) / 50)
-    n_explained = (
-        len(table) if consensus.rule is None else min(len(table), max(3, int(LOOKUPS / effort)))
-    )
+    n_explained = len(table)
+    if consensus.rule is not None:  # an explanation looks all groups up: with many, few get one
+        effort = votes.models.n_groups * (1 + len(consensus.classes) / 50)
+        n_explained = min(len(table), max(3, int(4e5 / effort)))
     for place, row in enumerate(table):
         spoken = votes_on(few, place)
         if subject.whole:
@@ -338,20 +319,15 @@ def _tipped(explanation: Explanation, row: Mapping[str, Any]) -> Facts | None:
     """By how much each base model and term favours the label over the runner-up."""
     if not explanation.parts or row["runner_up"] is None:
         return None
-    label, other = matching_labels(
-        label_array([row["label"], row["runner_up"]]), explanation.classes
-    )
-    models: dict[str, float] = defaultdict(float)
-    terms: dict[str, float] = defaultdict(float)
-    for (model, term), part in explanation.parts.items():
-        lead = float(part[label] - part[other])
-        models[model] += lead
-        terms[term] += lead
 
-    def strongest(leads: dict[str, float]) -> list[tuple[str, float]]:
-        return sorted(
-            ((name, lead) for name, lead in leads.items() if abs(lead) >= 5e-4),
-            key=lambda item: -abs(item[1]),
-        )[:6]
+    def strongest(table: Table, names: str) -> list[tuple[str, float]]:
+        ours, theirs = (table[f"to {row[which]}"] for which in ("label", "runner_up"))
+        leads = [
+            (name, one - other)
+            for name, one, other in zip(table[names], ours, theirs, strict=True)
+            if abs(one - other) >= 5e-4
+        ]
+        return sorted(leads, key=lambda lead: -abs(lead[1]))[:6]
 
-    return {"models": strongest(models), "terms": strongest(terms) if len(terms) > 1 else []}
+    terms = strongest(explanation.by_term, "term") if len(explanation.by_term) > 1 else []
+    return {"models": strongest(explanation.by_model, "model"), "terms": terms}

@@ -19,8 +19,7 @@ from .._checks import require_integer
 from .._text import count, percent
 from ..answer.notes import WARNINGS, Note, one_per_kind
 from ..answer.solution import Solved, solution_of
-from ..diagnosis.summary import Summary, summarise
-from ..diagnosis.warnings import score_notes
+from ..diagnosis.summary import Summary, score_notes, summarise
 from .answers import (
     Facts,
     Subject,

@@ -9,17 +9,14 @@ import numpy as np
 from .._text import isolated
 from .._typing import Array
 from ..diagnosis import pairs, voter_checks
-from ..diagnosis.labels import Labels
 from ..diagnosis.metrics import FEW
 from ..diagnosis.pairs import ALIKE
-from ..diagnosis.voter_checks import RULE, worst_first
-from ..diagnosis.voters import contingency
+from ..diagnosis.voters import RULE, contingency, worst_first
 from ..votes.labels import plain
 from .answers import Facts, Subject, largest
 
 MOST_MODELS = 200  # in the table
 FOLDED_FROM = 15  # rows of the table that are shown at first; style.css has this number too
-MOST_IN_HEAT_MAP = 60  # classifiers
 
 
 def model_facts(subject: Subject) -> Facts | None:
@@ -27,24 +24,25 @@ def model_facts(subject: Subject) -> Facts | None:
     consensus = subject.consensus
     if subject.votes is None and consensus.stored_voters is None:
         return None
-    labels, source = _labels_for_voters(subject)
-    worst = worst_first(consensus, labels)
-    table = list(worst.rows())
+    labels = subject.judged if subject.votes is not None and subject.judged.any else None
+    table, source = worst_first(consensus, labels), None
+    if any(n is not None for n in table["labels"]):
+        source = "the labels the method was given" if labels is None else "the held-out labels"
     remarks = {
-        row["model"]: f"always says {isolated(row['says'])}"
-        if row["doubt"] == "always says the same"
-        else row["doubt"]
+        row["model"]: row["doubt"]
+        if row["says"] is None
+        else f"always says {isolated(row['says'])}"
         for row in voter_checks(consensus).rows()
     }
-    for row in table:
-        row["remark"] = remarks.get(row["model"]) if row["kind"] != "clustering" else None
-    classifiers = [row for row in table if row["kind"] != "clustering"]
+    classifiers = [
+        row | {"remark": remarks.get(row["model"])}
+        for row in table.rows()
+        if row["kind"] != "clustering"
+    ]
     # Those in trouble are named above the table, so it has them all.
     shown = sorted(classifiers, key=lambda row: (not row["remark"], -row["coverage"]))[:MOST_MODELS]
     kept = {row["model"] for row in shown}
-    left_out = (
-        " The method itself left out some for this reason." if consensus.worse_than_chance else ""
-    )
+    left_out = " The method itself left out some for this reason."
     return {
         "rows": [row for row in classifiers if row["model"] in kept],
         "n_left_out": len(classifiers) - len(shown),
@@ -63,23 +61,10 @@ def model_facts(subject: Subject) -> Facts | None:
             for row in classifiers
             if row["remark"] not in (None, "worse than chance")
         ],
-        "order": worst.note,
-        "rule": RULE + left_out,
-        "clusterings": [row for row in table if row["kind"] == "clustering"],
+        "order": table.note,
+        "rule": RULE + (left_out if consensus.worse_than_chance else ""),
+        "clusterings": [row for row in table.rows() if row["kind"] == "clustering"],
     }
-
-
-def _labels_for_voters(subject: Subject) -> tuple[Labels | None, str | None]:
-    """Labels to judge voters by, None for those the method was given; and their name."""
-    if subject.votes is not None and subject.judged.any:
-        return subject.judged, "the held-out labels"
-    saved = subject.consensus.stored_voters
-    given = (
-        subject.consensus.known is not None
-        if saved is None
-        else any(n is not None for n in saved["labels"])
-    )
-    return None, "the labels the method was given" if given else None
 
 
 def pair_facts(subject: Subject) -> Facts | None:
@@ -88,7 +73,7 @@ def pair_facts(subject: Subject) -> Facts | None:
     if found is None or len(found.names) < 2:
         return None
     names = found.names
-    shown = np.sort(largest(np.diag(found.common), MOST_IN_HEAT_MAP))  # those with the most votes
+    shown = np.sort(largest(np.diag(found.common), 60))  # those with the most votes
     similarity = found.similarity[np.ix_(shown, shown)]
     closest_first = sorted(found.redundant, key=lambda pair: -found.similarity[pair])
     return {
@@ -98,12 +83,7 @@ def pair_facts(subject: Subject) -> Facts | None:
             [None if np.isnan(value) else float(value) for value in row] for row in similarity
         ],
         "redundant": [
-            (
-                names[a],
-                names[b],
-                float(found.similarity[a, b]),
-                round(float(found.common[a, b])),
-            )
+            (names[a], names[b], float(found.similarity[a, b]), round(float(found.common[a, b])))
             for a, b in closest_first[:50]
         ],
         "n_redundant": len(found.redundant),
@@ -121,9 +101,7 @@ def clustering_facts(subject: Subject) -> Facts | None:
         return None
     clusterings = [m for m, model in enumerate(votes.models) if model.kind == "clustering"]
     colours = {int(z): i for i, z in enumerate(largest(subject.class_shares, 8))}
-    counts = contingency(consensus) * (
-        subject.total / max(float(consensus.row_counts.sum()), 1e-300)
-    )
+    counts = contingency(consensus)
     blocks = [
         {"name": votes.models[m].name}
         | _clusters(

@@ -13,7 +13,7 @@ from typing import Any
 
 from .._checks import require_library
 from .._files import place_for, whole_file
-from .._text import HINTED, SHOWN, number, percent, shown, signed
+from .._text import number, percent, shown, signed
 from ..answer.solution import Solved
 from .answers import Facts
 from .facts import facts_of
@@ -74,8 +74,9 @@ def _name(text: Any) -> Any:
 
     if text is None:
         return ""
-    hint = Markup(' title="{}"').format(shown(text, HINTED)) if len(str(text)) > SHOWN else ""
-    return Markup("<bdi{}>{}</bdi>").format(hint, shown(text))
+    short, long = shown(text), shown(text, 300)
+    hint = Markup(' title="{}"').format(long) if long != short else ""
+    return Markup("<bdi{}>{}</bdi>").format(hint, short)
 
 
 def _unbroken(value: Any) -> Any:

@@ -7,7 +7,7 @@ all. Legends are beside or above the axes; a figure with layout="constrained" ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -37,7 +37,6 @@ TRUST_TITLES = {
     "estimated": "How often each {} seems right",
     "agreement": "Who agrees with the answer",
 }
-LABEL_INCHES = 0.14  # room that a label takes along its axis
 LETTER_INCHES = 0.065  # of the names at the ends of bars
 
 
@@ -60,7 +59,7 @@ def agreement_map(consensus: Solved, *, ax: Axes | None = None) -> Axes:
     >>> plots.agreement_map(consensus).get_title()
     'Who agrees with whom'
     """
-    consensus = solution_of(consensus, "consensus")
+    consensus = solution_of(consensus)
     found = pairs(consensus)
     if not found.names:
         raise InputError("consensus", "must have a classifier with votes", came="none")
@@ -70,7 +69,9 @@ def agreement_map(consensus: Solved, *, ax: Axes | None = None) -> Axes:
     image = ax.imshow(found.similarity, vmin=0, vmax=1, cmap=COLOURS, interpolation="nearest")
     _name_ticks(ax, names, "x")
     _name_ticks(ax, names, "y")
-    _colour_bar(ax, image, "share of objects with the same class")
+    # As high as the axes, whose shape may follow what they show.
+    bar = ax.inset_axes((1.04, 0, 0.05, 1))
+    _figure(ax).colorbar(image, cax=bar, label="share of objects with the same class")
     if len(names) <= 12:
         for (i, j), value in np.ndenumerate(found.similarity):
             if not np.isnan(value):
@@ -88,7 +89,7 @@ def agreement_map(consensus: Solved, *, ax: Axes | None = None) -> Axes:
 
 def confidence_histogram(consensus: Solved, *, bins: int = 20, ax: Axes | None = None) -> Axes:
     """Draw the share of objects by the probability of their class, in bins from 0 to 1."""
-    consensus = solution_of(consensus, "consensus")
+    consensus = solution_of(consensus)
     require_integer("bins", bins, 1)
     counts = consensus.row_counts if consensus.has_objects else None
     confidence = consensus.row_proba.max(axis=1)
@@ -132,7 +133,7 @@ def reliability_bars(
         The bars of voters that the method left out as worse than chance are hatched and end in a
         cross.
     """
-    consensus = solution_of(consensus, "consensus")
+    consensus = solution_of(consensus)
     rows = [row for row in voters(consensus).rows() if row["kind"] != "clustering"]
     given = [name for name in TRUST_TITLES if any(row[name] is not None for row in rows)]
     given = given or ["agreement"]
@@ -167,7 +168,7 @@ def reliability_bars(
 
 def contested_objects(consensus: Solved, n: int = 15, *, ax: Axes | None = None) -> Axes:
     """Draw the n objects to review first: the probabilities of label and runner-up."""
-    consensus = solution_of(consensus, "consensus")
+    consensus = solution_of(consensus)
     rows = list(contested(consensus, n).rows())
     ax = _axes(ax, 6.4, min(9.0, 1.8 + 0.32 * len(rows)))
     places = np.arange(len(rows))
@@ -203,7 +204,7 @@ def cluster_classes(
         One bar per cluster, as high as its share of the objects, divided by class. Of more than ten
         classes, the nine largest are shown.
     """
-    consensus = solution_of(consensus, "consensus")
+    consensus = solution_of(consensus)
     require_integer("most", most, 1)
     votes = consensus.require_votes("cluster_classes")
     names = [model.name for model in votes.models if model.kind == "clustering"]
@@ -221,7 +222,7 @@ def cluster_classes(
     parts = [(_text(plain(consensus.classes[z])), counts[shown_clusters, z]) for z in top]
     if len(rest):
         parts.append((f"{len(rest)} others", counts[np.ix_(shown_clusters, rest)].sum(axis=1)))
-    beside = _legend_inches(name for name, _ in parts)
+    beside = 0.8 + LETTER_INCHES * max(len(name) for name, _ in parts)  # inches of the legend
     ax = _axes(ax, 6.4 + beside)
     base = np.zeros(len(shown_clusters))
     for i, (name, heights) in enumerate(parts):
@@ -242,7 +243,7 @@ def cluster_classes(
         base = base + heights
     ax.set_ylim(0, 1.05 * base.max(initial=0.01))
     _name_ticks(ax, [plain(votes.models[m].labels[j]) for j in shown_clusters], "x", beside)
-    _legend_beside(ax, "class")
+    ax.legend(title="class", loc="upper left", bbox_to_anchor=(1, 1), fontsize=8)
     return _labelled(
         ax, f"What the clusters of {_text(clustering)} contain", "cluster", "share of objects"
     )
@@ -268,19 +269,13 @@ def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.4) -> Axes:
 
 
 def _figure(ax: Axes) -> Any:
-    return ax.get_figure(
-        root=False
-    )  # a colour bar goes where the axes are, also in a figure of figures
+    # A colour bar goes where the axes are, also in a figure of figures.
+    return ax.get_figure(root=False)
 
 
 def _labelled(ax: Axes, title: str, x: str, y: str) -> Axes:
     ax.set(title=title, xlabel=x, ylabel=y)
     return ax
-
-
-def _colour_bar(ax: Axes, drawn: Any, label: str) -> None:
-    """Draw a colour bar as high as the axes, whose shape may follow what they show."""
-    _figure(ax).colorbar(drawn, cax=ax.inset_axes((1.04, 0, 0.05, 1)), label=label)
 
 
 def _legend_above(ax: Axes) -> None:
@@ -294,15 +289,6 @@ def _legend_above(ax: Axes) -> None:
         borderaxespad=0.1,
     )
     ax.set_title(ax.get_title(), pad=22)
-
-
-def _legend_beside(ax: Axes, title: str | None = None) -> None:
-    ax.legend(title=title, loc="upper left", bbox_to_anchor=(1, 1), fontsize=8)
-
-
-def _legend_inches(names: Iterable[str]) -> float:
-    """How wide a legend beside the axes is, at most."""
-    return 0.8 + LETTER_INCHES * max(map(len, names))
 
 
 def _shade(place: float) -> Any:
@@ -323,7 +309,7 @@ def _name_ticks(ax: Axes, names: Sequence[Any], side: Literal["x", "y"], lost: f
     `lost` are the inches that a legend will take.
     """
     room = max(_room(ax, side) - lost, 1.0)
-    step = max(1, int(np.ceil(len(names) * LABEL_INCHES / room)))
+    step = max(1, int(np.ceil(len(names) * 0.14 / room)))  # inches that a label takes
     places = range(0, len(names), step)
     texts, size = [_text(names[i]) for i in places], 9 if step == 1 and len(names) <= 20 else 7
     if side == "x":

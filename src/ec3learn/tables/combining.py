@@ -11,7 +11,8 @@ import narwhals.stable.v2 as nw
 from .._checks import InputError, require_bool, require_kind
 from .._text import arg
 from ..consensus import Consensus
-from ..diagnosis.voter_checks import bias_notes
+from ..diagnosis.correlation import bias_notes
+from ..diagnosis.summary import table_notes
 from ..methods import Method, ReliabilityWarning, method_of
 from ..methods.base import with_class_prior
 from ..votes import Votes
@@ -232,8 +233,10 @@ def combine(
     if return_consensus:
         return answers, found[None] if by is None else found
     for consensus in found.values():
-        weighty = [note for note in consensus.solution.notes if note.kind in WEIGHTY]
-        for note in (*weighty, *bias_notes(consensus.solution)):
+        solution = consensus.solution
+        notes = (*solution.notes, *table_notes(solution.require_votes("combine")))
+        weighty = [note for note in notes if note.kind in WEIGHTY]
+        for note in (*weighty, *bias_notes(solution)):
             warnings.warn(str(note), ReliabilityWarning, stacklevel=2)
     return answers
 
