@@ -34,6 +34,7 @@ from ..algebra.membership import entries, membership, normalised, reached_groups
 from ..algebra.scaling import inverse, solve_free_rows
 from ..answer.rule import KnownLabels, log_of, mean_votes, one_hot
 from ..votes import Votes
+from ..votes.operations import row_of_objects
 from .base import Answer, Method
 from .parameters import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE
 
@@ -245,19 +246,13 @@ def _self_weight(votes: Votes) -> Array:
 
     That is its weight, at most 1, averaged over the objects of the row.
     """
-    if votes.sample_weight is None:
-        return np.ones(votes.n_rows)
-    own = np.minimum(votes.sample_weight, 1.0)
-    if votes.index is None:
-        return own
-    total = np.bincount(votes.index, weights=votes.sample_weight * own, minlength=votes.n_rows)
-    return total * inverse(votes.counts)
+    weight = np.ones(votes.n_objects) if votes.sample_weight is None else votes.sample_weight
+    own = weight * np.minimum(weight, 1.0)
+    return np.bincount(row_of_objects(votes), own, votes.n_rows) * inverse(votes.counts)
 
 
 def _sets_of_gaps(covered: sparse.csr_array) -> tuple[Array, Array]:
     """Which clusterings cover the rows with each set of gaps, and the number of each row's set."""
-    if not covered.shape[1]:
-        return np.zeros((1, 0)), np.zeros(covered.shape[0], dtype=np.int64)
     gaps, number = np.unique(covered.toarray() > 0.5, axis=0, return_inverse=True)
     if len(gaps) > MOST_GAPS:
         raise InputError(
