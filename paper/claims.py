@@ -27,20 +27,18 @@ HOLDS, SMALLER, REVERSED, OPEN, UNTESTABLE = (
 )
 
 RULE = """\
-1. *Effect.* A claim becomes one number per data set and split, such as the AUC of iEC3 minus that of BGCM, and a bound that it
-   must exceed (0 if none is given). The best baseline is the best on average over the splits of a data set, as in print.
-2. *Significance.* The interval of its mean (95 %) is Student's over the data sets. With fewer than five data sets it is over the
-   splits, with the correction of Nadeau and Bengio (2003) for splits that share rows.
-3. *Size.* Where the paper prints a size, ours is smaller than printed if the whole interval is below it. Both numbers are means
-   over the data sets that the paper and we have; sensor_sample is left out.
-4. *Verdict.* **Holds**: the whole interval is on the claimed side. **Holds, but smaller**: the same, but smaller than printed.
-   **Reversed**: the whole interval is on the other side. **Not shown**: anything else. **Not testable**: the claim is about
-   UPE, of which we have a reconstruction only; its numbers are shown, not judged.
-5. A claim about *every* data set (or step, or term) is also reversed if the interval of a single one, corrected for their
-   number (Bonferroni), is on the other side; it holds only if all means are on the claimed side.
-6. A claim that a trivial rival meets as well says little about the method: the rival is named beside it.
+1. A claim becomes one number per data set and split, such as the AUC of iEC3 minus that of BGCM, and a bound that its mean must
+   exceed (0 if none is given). The best baseline is the best on average over the splits of a data set, as in print.
+2. The interval (95 %) is Student's over the data sets. With fewer than five it is over the splits, corrected for the rows that
+   splits share (Nadeau and Bengio, 2003).
+3. **Holds**: the whole interval is on the claimed side. **Reversed**: it is on the other side. **Not shown**: anything else.
+   **Not testable**: the claim is about UPE, of which we have a reconstruction only; its numbers are shown, not judged.
+4. *Smaller*: the whole interval is below the printed size. Both are means over the data sets that the paper and we have.
+5. A claim about *every* data set (or step, or term) holds only if all means are on the claimed side. It is reversed if the interval
+   of a single one, corrected for their number (Bonferroni), is on the other side: *against* it.
 
-Headline claims are those of the paper's abstract, of its list of contributions and of its conclusion."""
+A note names a trivial rival that meets the claim as well. Headline claims are those of the paper's abstract, contributions and
+conclusion."""
 
 
 # What a claim came to: the mean effect with its interval, how many of all units (data sets, mostly) have
@@ -144,7 +142,7 @@ def judge(
         verdict = OPEN
     else:
         verdict = HOLDS if reached else SMALLER
-    size = "" if reached or verdict == SMALLER else "smaller than printed"
+    size = "" if reached or verdict == SMALLER else "smaller"
     supporting = int((means > above).sum())
     return Judgement(means.mean(), low, high, supporting, len(means), against, size, verdict)
 

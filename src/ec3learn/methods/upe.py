@@ -16,6 +16,7 @@ distinct rows are enough.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,23 +94,16 @@ class UPE(Method):
         )
         embedding = Embedding(votes, n_components, float(self.gamma), float(self.eta))
         rng = np.random.default_rng(self.random_state)
-        best: Any = None
-        for _ in range(self.n_init):
-            found = minimize(
-                embedding.cost,
-                0.1 * rng.normal(size=embedding.n_unknown),
-                jac=True,
-                method="L-BFGS-B",
-                options={
-                    "maxiter": self.max_iter,
-                    "maxfun": 2 * self.max_iter,
-                    "maxcor": 20,
-                    "ftol": 1e-3 * self.tol,
-                    "gtol": self.tol * float(np.sqrt(embedding.total)),
-                },
-            )
-            if best is None or found.fun < best.fun:
-                best = found
+        limits = {
+            "maxiter": self.max_iter,
+            "maxfun": 2 * self.max_iter,
+            "maxcor": 20,
+            "ftol": 1e-3 * self.tol,
+            "gtol": self.tol * float(np.sqrt(embedding.total)),
+        }
+        starts = 0.1 * rng.normal(size=(self.n_init, embedding.n_unknown))
+        solve = partial(minimize, embedding.cost, jac=True, method="L-BFGS-B", options=limits)
+        best = min(map(solve, starts), key=lambda found: found.fun)
         proba, unanswered = embedding.class_proba(best.x), embedding.total_of_rows <= 0
         mean, _, votes_alone = mean_votes(votes, membership(votes), votes.weights, known)
         weightless = votes.counts <= 0  # they have no point: their votes answer

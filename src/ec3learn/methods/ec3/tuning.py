@@ -7,7 +7,6 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from ..._checks import InputError, require_choice, require_integer, require_number
 from ..._table import Table
@@ -79,17 +78,14 @@ def tune_weights(
     if len(labelled) < folds or len(np.unique(truth)) < 2:
         allowed = f"must have labels of at least two classes, and at least {folds} of them"
         raise InputError("known", allowed, got=len(labelled))
-    tried = [
-        Fold(votes, np.where(np.isin(np.arange(len(codes)), hidden), -1, codes), hidden, balanced)
-        for hidden in (labelled[fold::folds] for fold in range(folds))
-    ]
-    places = np.argsort(np.concatenate([np.arange(len(labelled))[f::folds] for f in range(folds)]))
+    tried = [Fold(votes, codes, labelled[k::folds], balanced) for k in range(folds)]
     # Of equally good settings the one nearest to the paper's comes first.
     settings = sorted(grid(step), key=lambda setting: np.square(np.subtract(setting, PAPER)).sum())
-    scores = [
-        SCORINGS[scoring](np.vstack([fold.proba(setting) for fold in tried])[places], truth)
-        for setting in settings
-    ]
+    scores, proba = [], np.empty((len(labelled), votes.n_classes))
+    for setting in settings:
+        for k, fold in enumerate(tried):
+            proba[k::folds] = fold.proba(setting)
+        scores.append(SCORINGS[scoring](proba, truth))
     best = np.argsort(scores if scoring == "log_loss" else -np.array(scores), kind="stable")
     weights = np.array(settings)[best]
     columns = dict(zip(NAMES, weights.T.tolist(), strict=True))
@@ -118,19 +114,20 @@ class Fold:
     """
 
     def __init__(self, votes: Votes, codes: Array, hidden: Array, balanced: bool) -> None:
-        votes, known = EC3()._split_known(votes, codes)
+        shown = codes.copy()
+        shown[hidden] = -1
+        votes, known = EC3()._split_known(votes, shown)
         groups = membership(votes)
         problem = Problem(votes, groups, votes.weights, (1, 1, 1, 1), balanced, known)
-        live, f = np.ix_(problem.live, problem.live), [x.f for x in problem.couplings.values()]
-        self.names, self.kinds = list(problem.couplings), np.unique(problem.kind)
-        self.grams, self.rights = {}, {}
-        for kind in self.kinds:
-            counts = problem.counts * (problem.kind == kind)
-            pairs = combinations_with_replacement(f, 2)
-            grams = groups.grams([counts * one * other for one, other in pairs])
-            self.grams[kind] = [gram[live] for gram in grams]
-            weights = [counts * one for one in f]
-            self.rights[kind] = problem.groups.scatter_weighted(weights, problem.targets)
+        f = {x: one.f for x, one in problem.couplings.items()}
+        self.names, self.pairs = list(f), list(combinations_with_replacement(f, 2))
+        self.kinds, live = np.unique(problem.kind), problem.live
+        counts = [problem.counts * (problem.kind == kind) for kind in self.kinds]
+        pairs = [[s * f[a] * f[b] for a, b in self.pairs] for s in counts]
+        self.grams = np.array([groups.grams(of) for of in pairs])[:, :, live[:, None], live]
+        single = [[s * own for own in f.values()] for s in counts]
+        scatter = problem.groups.scatter_weighted
+        self.rights = np.array([scatter(of, problem.targets) for of in single])
         rows, self.index = np.unique(row_of_objects(votes)[hidden], return_inverse=True)
         self.hidden = problem.only_rows(rows)
 
@@ -138,14 +135,11 @@ class Fold:
         """The class probabilities of the hidden objects."""
         hidden = self.hidden
         hidden.pull(setting)
-        _, _, share, pulled = hidden.by_kind
-        used = [k for k, name in enumerate(self.names) if name in hidden.couplings]
-        grams = [
-            sum(share[kind] * self.grams[kind][k] for kind in self.kinds)
-            for k, pair in enumerate(combinations_with_replacement(range(len(self.names)), 2))
-            if set(pair) <= set(used)
-        ]
-        rights = [sum(pulled[kind] * self.rights[kind][k] for kind in self.kinds) for k in used]
+        _, _, share, pulled = hidden.by_kind[:, self.kinds]
+        of_pairs = zip(self.pairs, np.tensordot(share, self.grams, 1), strict=True)
+        grams = [gram for pair, gram in of_pairs if set(pair) <= set(hidden.couplings)]
+        of_names = zip(self.names, np.tensordot(pulled, self.rights, 1), strict=True)
+        rights = [right for name, right in of_names if name in hidden.couplings]
         proba = hidden.update_objects(solve_over_groups(hidden, grams, rights))
         proba[hidden.unanswered] = hidden.mean_target
         return proba[self.index]
@@ -157,9 +151,9 @@ class Fold:
 def _auc(proba: Array, truth: Array) -> float:
     areas, classes = [], np.unique(truth)
     for z in classes[len(classes) == 2 :]:  # of two classes one tells all
-        positive = truth == z
-        n, m = positive.sum(), (~positive).sum()
-        areas.append((rankdata(proba[:, z])[positive].sum() - n * (n + 1) / 2) / (n * m))
+        inside, outside = (np.sort(proba[chosen, z]) for chosen in (truth == z, truth != z))
+        below = [np.searchsorted(outside, inside, side).mean() for side in ("left", "right")]
+        areas.append(np.mean(below) / len(outside))
     return float(np.mean(areas))
 
 
