@@ -2,8 +2,11 @@
 
 import importlib
 import json
+import re
+import sys
 from itertools import cycle
 from os.path import dirname
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,18 +15,21 @@ from numpy.testing import assert_allclose
 
 import ec3learn
 from ec3learn import MajorityVote, Table, Votes, solve
-from ec3learn._checks import MissingExtraError
+from ec3learn._checks import InputError, MissingExtraError
+from ec3learn.answer import ExtendWarning
 from ec3learn.compat import crowdkit
 from ec3learn.compat.inspect import read_logs, write_scores
 from ec3learn.compat.mlflow import ensemble, metrics
+from ec3learn.compat.results import read_deepeval, read_promptfoo
 from ec3learn.diagnosis import agreement, effective_voters
 
 NEEDED = "inspect_ai is not installed: pip install 'ec3learn[inspect]'"
+NO_CROWD_KIT = "crowd-kit, which brings transformers, is not installed"
 
 
 # ---- crowd-kit ------------------------------------------------------------------------------------
 
-AGGREGATORS = [getattr(crowdkit, name) for name in crowdkit.__all__]
+AGGREGATORS = [getattr(crowdkit, name) for name in crowdkit.__all__ if name != "BinaryRelevance"]
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +66,15 @@ def test_a_table_without_a_column_is_a_key_error_as_there(column, crowd):
         crowdkit.MajorityVote().fit_predict(crowd.drop(columns=column))
 
 
+@pytest.mark.parametrize("aggregator", AGGREGATORS, ids=lambda each: each.__name__)
+def test_a_table_without_votes_has_an_empty_answer_as_there(aggregator):
+    nothing = pd.DataFrame([], columns=["task", "worker", "label"])
+    fitted = aggregator().fit(nothing)
+    assert fitted.probas_.empty and fitted.labels_.empty and fitted.skills_.empty
+    assert fitted.labels_.name == "agg_label"
+    assert crowdkit.BinaryRelevance(fitted).fit_predict(nothing).empty
+
+
 def test_an_aggregator_does_what_solve_does(crowd):
     votes = ec3learn.Votes.from_long(crowd["task"], crowd["worker"], crowd["label"])
     assert_allclose(crowdkit.Aggregator().fit_predict_proba(crowd), ec3learn.solve(votes).proba)
@@ -86,6 +101,48 @@ def test_settings_are_those_of_crowd_kit_or_of_the_method():
     assert crowdkit.OneCoinDawidSkene(n_iter=7).solver.get_params()["one_coin"] is True
 
 
+def test_errors_are_shares_of_the_labels_per_worker_and_true_label(crowd):
+    fitted = crowdkit.DawidSkene().fit(crowd)
+    assert fitted.errors_.index.names == ["worker", "label"]
+    assert_allclose(fitted.errors_.groupby("worker").sum(), 1)
+    table = fitted.consensus_.confusion("w3")
+    for name in "abc":
+        assert_allclose(fitted.errors_.loc["w3", name], table[f"says {name}"], atol=1e-9)
+    assert_allclose(fitted.priors_, fitted.consensus_.proba.mean(axis=0))
+
+
+def test_wawa_weighs_by_the_agreement_with_the_majority(crowd):
+    majority, wawa = crowdkit.MajorityVote().fit(crowd), crowdkit.Wawa().fit(crowd)
+    assert_allclose(wawa.skills_, majority.skills_)
+    weighed = crowd.assign(weight=crowd["worker"].map(majority.skills_))
+    sums = weighed.pivot_table("weight", "task", "label", "sum").fillna(0)
+    assert_allclose(wawa.probas_, sums.div(sums.sum(axis=1), axis=0).loc[wawa.probas_.index])
+
+
+LISTS = pd.DataFrame(
+    [
+        ("t1", "w1", ["house", "tree"]),
+        ("t1", "w2", ["house"]),
+        ("t1", "w3", ["house", "tree", "grass"]),
+        ("t2", "w1", ["car"]),
+        ("t2", "w2", ["car", "human"]),
+        ("t2", "w3", ["train"]),
+    ],
+    columns=["task", "worker", "label"],
+)
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS, ids=lambda each: each.__name__)
+def test_lists_of_labels_get_one_aggregator_per_label(aggregator):
+    base = aggregator()
+    fitted = crowdkit.BinaryRelevance(base_aggregator=base)
+    labels = fitted.fit_predict(LISTS)
+    assert labels.to_dict() == {"t1": ["house", "tree"], "t2": ["car"]}
+    assert (labels.name, labels.index.name) == ("agg_label", "task")
+    assert list(fitted.aggregators_) == ["car", "grass", "house", "human", "train", "tree"]
+    assert not hasattr(base, "labels_")
+
+
 @pytest.mark.filterwarnings("ignore:.*:DeprecationWarning", "ignore:The inplace keyword")
 @pytest.mark.parametrize(
     ("name", "ours", "theirs", "apart"),
@@ -96,7 +153,7 @@ def test_settings_are_those_of_crowd_kit_or_of_the_method():
     ],
 )
 def test_answers_are_those_of_crowd_kit(name, ours, theirs, apart, crowd):
-    pytest.importorskip("crowdkit", reason="crowd-kit, which brings transformers, is not installed")
+    pytest.importorskip("crowdkit", reason=NO_CROWD_KIT)
     other = getattr(importlib.import_module("crowdkit.aggregation"), name)(**theirs)
     mine, expected = getattr(crowdkit, name)(**ours), other.fit_predict_proba(crowd)
     proba = mine.fit_predict_proba(crowd)
@@ -106,6 +163,113 @@ def test_answers_are_those_of_crowd_kit(name, ours, theirs, apart, crowd):
     assert (mine.labels_ == other.labels_[proba.index])[untied].mean() > 0.99
     assert type(mine.labels_) is type(other.labels_) and mine.labels_.name == other.labels_.name
     assert proba.columns.name == expected.columns.name
+    if name == "DawidSkene":
+        errors = mine.errors_.reindex(other.errors_.index)[other.errors_.columns]
+        assert_allclose(errors, other.errors_, atol=0.1)
+        assert_allclose(mine.priors_[other.priors_.index], other.priors_, atol=0.02)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")
+def test_lists_of_labels_are_answered_as_by_crowd_kit():
+    there = pytest.importorskip("crowdkit.aggregation", reason=NO_CROWD_KIT)
+    expected = there.BinaryRelevance(there.MajorityVote()).fit_predict(LISTS)
+    pd.testing.assert_series_equal(crowdkit.BinaryRelevance().fit_predict(LISTS), expected)
+
+
+# ---- promptfoo and deepeval -----------------------------------------------------------------------
+
+
+def rubric(passed, score, grader=None, metric=None, **more):
+    """What promptfoo writes about an assertion of a model that grades."""
+    about = {"type": "llm-rubric", "value": "is polite", "metric": metric, "provider": grader}
+    about = {key: value for key, value in about.items() if value is not None}
+    return {"pass": passed, "score": score, "reason": "", "assertion": about, **more}
+
+
+def promptfoo_results():
+    """Two tests of two prompts, with all that its files can have: a set, a failure, no assertion."""
+    part = {"type": "contains", "value": "hi", "metric": "greets"}
+    part = {"pass": True, "score": 1, "reason": "Assertion passed", "assertion": part}
+    members = [
+        rubric(True, 0.9, "openai:gpt", "polite"),
+        rubric(False, 0.2, {"id": "ollama:llama", "config": {}}, "polite"),
+        rubric(False, 0, "broken", metadata={"graderError": True}),
+        {"pass": True, "score": 1, "reason": "", "componentResults": [part]},
+        part,
+        rubric(True, 1),
+    ]
+    graded = {"pass": True, "score": 1, "reason": "", "componentResults": members}
+    none = {"pass": True, "score": 1, "reason": "No assertions"}
+    rows = [(0, 1, graded), (0, 0, graded), (1, 0, none), (1, 1, None)]
+    return [
+        {"testIdx": t, "promptIdx": p, "gradingResult": g, "provider": {"id": "echo", "label": ""}}
+        for t, p, g in rows
+    ]
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_assertions_of_promptfoo_are_rows(form, tmp_path):
+    results = promptfoo_results()
+    lines = "\n".join(map(json.dumps, results)) + "\n"
+    whole = json.dumps({"evalId": "eval-1", "results": {"version": 3, "results": results}})
+    path = tmp_path / f"results.{form}"
+    path.write_text(whole if form == "json" else lines, encoding="utf-8")
+    table = read_promptfoo(path)
+    assert set(table["object"]) == {"0 0", "0 1"} and set(table["model"]) == {"echo"}
+    said = table[table["object"] == "0 1"].drop(columns=["object", "model"]).to_numpy().tolist()
+    assert said == [
+        ["polite", "openai:gpt", True, 0.9],
+        ["polite", "ollama:llama", False, 0.2],
+        ["greets", "contains", True, 1],
+        ["llm-rubric", "llm-rubric", True, 1],
+    ]
+    graders = table[table["metric"] == "polite"]
+    votes = Votes.from_long(graders["object"], graders["judge"], graders["passed"])
+    assert (len(votes), len(votes.models), votes.classes.tolist()) == (2, 2, [False, True])
+
+
+def deepeval_run():
+    bias = {"name": "Bias", "threshold": 0.5, "strictMode": False, "flaky": False}
+    failed = bias | {"success": False, "evaluationModel": "gpt", "error": "RuntimeError: no api"}
+    good, poor = ({"success": right, "score": 0.2 + 0.7 * right} for right in (True, False))
+    said = [bias | good | {"evaluationModel": "gpt"}, bias | poor | {"evaluationModel": "llama"}]
+    case, talk = {"name": "test_case_0", "input": "hello"}, {"name": "talk", "success": True}
+    cases = [case | {"metricsData": said}, {"name": "named", "input": "bye"}]
+    talk["metricsData"] = [failed, {**bias, **good, "name": "Exact Match"}]
+    return {"testCases": cases, "conversationalTestCases": [talk]}
+
+
+def test_metrics_of_deepeval_are_rows_from_a_file_or_a_folder(tmp_path):
+    path = tmp_path / "test_run_20261119_205037.json"
+    path.write_text(json.dumps(deepeval_run()), encoding="utf-8")
+    table = read_deepeval(path)
+    assert table.to_numpy().tolist() == [
+        ["test_case_0", "Bias", "gpt", True, pytest.approx(0.9)],
+        ["test_case_0", "Bias", "llama", False, 0.2],
+        ["talk", "Exact Match", "Exact Match", True, pytest.approx(0.9)],
+    ]
+    assert read_deepeval(tmp_path).equals(table)
+
+
+@pytest.mark.filterwarnings("ignore")  # of its own libraries
+def test_what_deepeval_writes_is_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("DEEPEVAL_TELEMETRY_OPT_OUT", "1")
+    there = pytest.importorskip("deepeval.test_run.test_run", reason="deepeval is not installed")
+    store = importlib.import_module("deepeval.evaluate.local_store")
+    run = there.TestRun.model_validate(deepeval_run())
+    store.write_test_run(tmp_path, run)
+    assert len(read_deepeval(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[1]", '{"results": 3}', '{"testCases": 3}'])
+@pytest.mark.parametrize("reader", [read_promptfoo, read_deepeval])
+def test_files_of_something_else_are_refused(reader, text, tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text(text, encoding="utf-8")
+    tool = reader.__name__.removeprefix("read_")
+    words = f"{path} must have results of {tool}, as JSON."
+    with pytest.raises(InputError, match=re.escape(words)):
+        reader(path)
 
 
 # ---- MLflow ---------------------------------------------------------------------------------------
@@ -136,11 +300,24 @@ def test_metrics_are_those_of_the_diagnosis():
 def test_names_are_those_that_mlflow_takes(tmp_path):
     votes, truth = jury(("très bon? 100 %", "c++"))
     logged = metrics(MajorityVote().solve(votes), {i: truth[i] for i in range(60)})
+    assert all(re.fullmatch(r"[\w.\- :/]+", name) for name in logged)
     mlflow = pytest.importorskip("mlflow")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
     with mlflow.start_run() as run:
         mlflow.log_metrics(logged)
     assert mlflow.get_run(run.info.run_id).data.metrics == pytest.approx(logged)
+
+
+def test_a_consensus_decides_by_the_names_of_scorers():
+    votes, _ = jury(("yes", "no"))
+    consensus = solve(votes)
+    said = {"j0": "no", "j1": "no", "stranger": "yes", "j3": None}
+    feedbacks = [SimpleNamespace(name=name, value=value) for name, value in said.items()]
+    with pytest.warns(ExtendWarning, match="'stranger' 1"):
+        decided = ensemble(consensus)(feedbacks)
+    answer = consensus.extend(Votes.from_labels({"j0": ["no"], "j1": ["no"]}))
+    assert (decided.value, type(decided)) == ("no", SimpleNamespace)
+    assert decided.metadata == {"confidence": f"{answer.confidence[0]:.3f}"}
 
 
 @pytest.mark.filterwarnings("ignore")  # of its own libraries
@@ -212,6 +389,53 @@ def test_where_samples_are_the_objects_lines_have_no_epoch_and_some_may_have_no_
         (1, 3, False),
         (2, 5, False),
     ]
+
+
+@pytest.fixture
+def logs(monkeypatch):
+    """A stand-in for the reader of inspect_ai: logs by name, as the .json format has them."""
+    panel = {"votes": ["C", "I", None]}
+    scores = {
+        "strict": {"value": "I", "metadata": None},
+        "rubric": {"value": {"help": 7, "harm": 2.5}},
+        "maybe": {"value": None},
+        "graded": {"value": "C", "metadata": {"panel": panel}},
+    }
+    samples = [{"id": "q0", "epoch": 1, "scores": scores}, {"id": "q1", "epoch": 1, "scores": None}]
+    found = {"a.json": {"eval": {"task": "greet", "model": "mock"}, "samples": samples}}
+
+    def about(name, header_only):
+        return SimpleNamespace(eval=SimpleNamespace(**found[name]["eval"]))
+
+    def summaries(name):
+        for sample in found[name]["samples"]:
+            made = {
+                key: SimpleNamespace(**{"metadata": None} | score)
+                for key, score in (sample["scores"] or {}).items()
+            }
+            yield SimpleNamespace(**sample | {"scores": made})
+
+    module = ModuleType("inspect_ai.log")
+    module.list_eval_logs = lambda folder: [SimpleNamespace(name=name) for name in found]
+    module.read_eval_log, module.read_eval_log_sample_summaries = about, summaries
+    monkeypatch.setitem(sys.modules, "inspect_ai", ModuleType("inspect_ai"))
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", module)
+    monkeypatch.setattr("ec3learn._checks.find_spec", lambda name: True)
+
+
+@pytest.mark.parametrize("from_folder", [False, True])
+def test_each_score_is_a_row_and_each_part_of_it_a_judge(logs, from_folder, tmp_path):
+    table = read_logs(tmp_path if from_folder else "a.json")
+    assert table[["judge", "value"]].to_numpy().tolist() == [
+        ["strict", "I"],
+        ["rubric help", 7],
+        ["rubric harm", 2.5],
+        ["graded 1", "C"],
+        ["graded 2", "I"],
+    ]
+    about = table[["object", "id", "epoch", "task", "model"]].drop_duplicates()
+    assert about.to_numpy().tolist() == [["mock q0 1", "q0", 1, "greet", "mock"]]
+    assert read_logs("a.json", judge="rubric")["judge"].tolist() == ["rubric help", "rubric harm"]
 
 
 def answer(text):

@@ -386,7 +386,7 @@ def test_with_few_labels_a_forest_votes_in_folds(monkeypatch):
     assert np.isfinite(model.consensus_.solution.votes.stores.soft[0]).all()
 
 
-def test_a_forest_has_fewer_trees_in_folds(monkeypatch):
+def test_a_forest_of_the_pool_has_fewer_trees_in_folds(monkeypatch):
     """Its votes in the folds cost more than half of a fit with few labels."""
     X, y = np.random.default_rng(0).normal(size=(16, 3)), np.arange(16) % 2
     sizes = []
@@ -396,9 +396,9 @@ def test_a_forest_has_fewer_trees_in_folds(monkeypatch):
         "fit",
         lambda self, X, y: sizes.append(self.n_estimators) or fit(self, X, y),
     )
-    forest = RandomForestClassifier(200, oob_score=True)
-    made(classifiers=[("forest", forest)], clusterers=[], consensus="soft-vote").fit(X, y)
-    assert sorted(sizes) == [50] * 5 + [200]
+    forest = [pair for pair in classifier_pool() if pair[0] == "forest"]
+    made(classifiers=forest, clusterers=[], consensus="soft-vote").fit(X, y)
+    assert sorted(sizes) == [25] * 5 + [100]
 
 
 def test_a_forest_behind_the_users_own_steps_votes_in_folds():

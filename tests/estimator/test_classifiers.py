@@ -58,8 +58,15 @@ def test_few_rows_get_half_the_rounds_at_twice_the_rate_and_the_settings_stay(ro
 
 
 def test_many_classes_get_fewer_rounds_of_boosting():
-    settings = leaves_and_rounds(HistGradientBoostingClassifier(), np.full(500, 10))
-    assert settings["max_iter"] == 20  # of 500 trees each
+    sized = Sized(HistGradientBoostingClassifier(), leaves_and_rounds)
+    assert leaves_and_rounds(sized, np.full(500, 10))["max_iter"] == 20  # of 500 trees each
+
+
+@pytest.mark.parametrize(("n_rows", "n_rounds", "rate"), [(100, 25, 0.4), (600, 50, 0.2)])
+def test_a_light_one_has_half_the_rounds_at_twice_the_rate(n_rows, n_rounds, rate):
+    light = Sized(HistGradientBoostingClassifier(), leaves_and_rounds, light=True)
+    settings = leaves_and_rounds(light, np.full(2, n_rows // 2))
+    assert (settings["max_iter"], settings["learning_rate"]) == (n_rounds, rate)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +78,9 @@ def test_many_classes_get_fewer_rounds_of_boosting():
     ],
 )
 def test_forests_are_sized_to_the_table(n_rows, n_classes, size):
-    forest = RandomForestClassifier(200)
-    counts = np.bincount(np.arange(n_rows) % n_classes)
-    sized = forest.get_params() | trees(forest, counts)
-    assert (sized["n_estimators"], sized["min_samples_leaf"]) == size
+    forest = Sized(RandomForestClassifier(200), trees)
+    settings = trees(forest, np.bincount(np.arange(n_rows) % n_classes))
+    assert (settings["n_estimators"], settings["min_samples_leaf"]) == size
 
 
 # ---- ConvolutionalNetwork: what the extra cnn brings, and the sentence without it ----------------

@@ -18,10 +18,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from ec3learn.estimator import Landmarks
 from ec3learn.estimator.models.clusterings import (
+    ChosenClustering,
     KDistanceDBSCAN,
-    QuantileMeanShift,
-    SilhouetteKMeans,
+    best_kmeans,
     elbow,
+    mean_shift,
 )
 
 COMPLETE = AgglomerativeClustering(3, linkage="complete")
@@ -74,18 +75,18 @@ def test_equal_rows_and_few_rows_are_no_error(rows):
 
 
 def test_the_best_silhouette_finds_the_number_of_clusters(rows):
-    model = SilhouetteKMeans(random_state=0).fit(rows)
+    model = ChosenClustering(best_kmeans, random_state=0).fit(rows)
     assert adjusted_rand_score(TRUTH, model.labels_) == 1
 
 
 def test_a_sample_is_enough_to_choose(rows):
-    model = SilhouetteKMeans(sample_size=60, random_state=0).fit(np.repeat(rows, 10, axis=0))
+    model = best_kmeans(np.repeat(rows, 10, axis=0), np.random.RandomState(0), sample_size=60)
     assert np.bincount(model.labels_).tolist() == [500] * 4
 
 
 @pytest.mark.parametrize("rows", [np.zeros((5, 2)), np.array([[0.0], [1.0]])])
 def test_rows_that_allow_no_choice_are_one_cluster(rows):
-    assert SilhouetteKMeans().fit_predict(rows).tolist() == [0] * len(rows)
+    assert ChosenClustering(best_kmeans).fit_predict(rows).tolist() == [0] * len(rows)
 
 
 # ---- the bandwidth -------------------------------------------------------------------------------
@@ -93,11 +94,11 @@ def test_rows_that_allow_no_choice_are_one_cluster(rows):
 
 def test_many_equal_rows_leave_a_bandwidth_above_zero():
     rows = np.repeat([[0.0], [9.0]], [90, 10], axis=0)
-    assert len(set(QuantileMeanShift(0.05).fit_predict(rows))) == 2
+    assert len(set(mean_shift(rows, quantile=0.05).labels_)) == 2
 
 
 def test_equal_rows_are_one_cluster():
-    assert QuantileMeanShift().fit_predict(np.zeros((4, 2))).tolist() == [0, 0, 0, 0]
+    assert ChosenClustering(mean_shift).fit_predict(np.zeros((4, 2))).tolist() == [0, 0, 0, 0]
 
 
 # ---- landmarks -----------------------------------------------------------------------------------

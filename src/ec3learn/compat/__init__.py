@@ -1,1 +1,1 @@
-"""Bridges to other tools' interfaces: crowd-kit, inspect_ai and MLflow."""
+"""Bridges to other tools: crowd-kit, inspect_ai, promptfoo, deepeval and MLflow."""

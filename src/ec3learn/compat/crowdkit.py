@@ -7,15 +7,21 @@ finds is in `labels_`, `probas_` and `skills_`, and the `Consensus` with everyth
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
-from .._checks import require_library
-from .._table import Table
 from ..consensus import Consensus
 from ..methods import METHODS, Method
 from ..votes import Votes
 
-__all__ = ["Aggregator", "DawidSkene", "MajorityVote", "OneCoinDawidSkene", "Wawa"]
+__all__ = [
+    "Aggregator",
+    "BinaryRelevance",
+    "DawidSkene",
+    "MajorityVote",
+    "OneCoinDawidSkene",
+    "Wawa",
+]
 
 
 class Aggregator:
@@ -48,21 +54,22 @@ class Aggregator:
         skills : Series indexed by worker
             How much each worker counts; 1 for workers that it does not name.
         """
-        require_library("The interface of crowd-kit", "pandas")
         import pandas as pd
 
-        weights = None if skills is None else skills.to_dict()
+        if data.empty:
+            self.probas_, self.labels_ = pd.DataFrame(), pd.Series(dtype=float, name="agg_label")
+            self.skills_ = pd.Series(dtype=float, name="skill")
+            return self
+        weights = None if skills is None else dict(skills)
         votes = Votes.from_long(data["task"], data["worker"], data["label"], weights=weights)
-        known = None if true_labels is None else true_labels.to_dict()
-        consensus: Consensus = self.solver.solve(votes, known=known)
-        tasks = pd.Index(consensus.object_ids, name="task")
-        voters: Table = consensus.voters()
-        workers = pd.Index(voters["model"], name="worker")
-        self.consensus_ = consensus
-        self.labels_ = pd.Series(consensus.labels(), tasks, name="agg_label")
-        classes = pd.Index(consensus.classes, name="label")
-        self.probas_ = pd.DataFrame(consensus.proba, tasks, classes)
-        self.skills_ = pd.Series(voters["agreement"], workers, name="skill")
+        known = None if true_labels is None else dict(true_labels)
+        self.consensus_: Consensus = self.solver.solve(votes, known=known)
+        tasks = pd.Index(self.consensus_.object_ids, name="task")
+        classes = pd.Index(self.consensus_.classes, name="label")
+        self.labels_ = pd.Series(self.consensus_.labels(), tasks, name="agg_label")
+        self.probas_ = pd.DataFrame(self.consensus_.proba, tasks, classes)
+        voters = self.consensus_.voters().to_frame().set_index("model")
+        self.skills_ = voters["agreement"].rename_axis("worker").rename("skill")
         return self
 
     def fit_predict(self, data: Any, true_labels: Any = None, skills: Any = None) -> Any:
@@ -75,12 +82,24 @@ class Aggregator:
 
 
 class DawidSkene(Aggregator):
-    """A confusion matrix per worker; with `prior="uniform"` by maximum likelihood, as there."""
+    """A confusion matrix per worker; with `prior="uniform"` by maximum likelihood, as there.
+
+    The matrices are in `errors_`: rows are workers and labels, columns the true labels.
+    """
 
     method = "dawid-skene"
 
     def __init__(self, n_iter: int = 1000, tol: float | None = None, **settings: Any) -> None:
         super().__init__(max_iter=n_iter, tol=tol, **settings)
+
+    def fit(self, data: Any, true_labels: Any = None, skills: Any = None) -> Any:
+        """Combine the votes; arguments as in `Aggregator`."""
+        super().fit(data, true_labels, skills)
+        said = self.probas_.loc[data["task"]].set_axis([data["worker"], data["label"]])
+        counts = said.groupby(level=[0, 1]).sum().clip(lower=1e-10)
+        self.errors_ = counts / counts.groupby(level=0).sum()
+        self.priors_ = self.probas_.mean().rename("prior")
+        return self
 
 
 class OneCoinDawidSkene(DawidSkene):
@@ -95,7 +114,39 @@ class MajorityVote(Aggregator):
     method = "majority"
 
 
-class Wawa(Aggregator):
-    """Votes weighted by agreement with the majority, by another formula than crowd-kit's."""
+class Wawa(MajorityVote):
+    """Votes weighted by each worker's agreement with the majority, which is in `skills_`."""
 
-    method = "weighted-vote"
+    def fit(self, data: Any, true_labels: Any = None, skills: Any = None) -> Any:
+        """Combine the votes; arguments as in `Aggregator`."""
+        agreement = super().fit(data, true_labels, skills).skills_
+        super().fit(data, true_labels, agreement)
+        self.skills_ = agreement
+        return self
+
+
+class BinaryRelevance:
+    """Several labels per vote: a yes or no for each label by an aggregator, and lists of the yeses.
+
+    The column `label` has lists. `aggregators_` has the aggregator of each label.
+    """
+
+    def __init__(self, base_aggregator: Any = None) -> None:
+        self.base_aggregator = base_aggregator or MajorityVote()
+
+    def fit(self, data: Any) -> BinaryRelevance:
+        """Combine the votes in a dataframe with the columns `task`, `worker` and `label`."""
+        import pandas as pd
+
+        self.aggregators_ = {}
+        for name in sorted({name for names in data["label"] for name in names}):
+            said = data.assign(label=[int(name in names) for names in data["label"]])
+            self.aggregators_[name] = copy(self.base_aggregator).fit(said)
+        found = pd.DataFrame({name: each.labels_ for name, each in self.aggregators_.items()})
+        chosen = [[name for name in row if row[name]] for row in found.to_dict("records")]
+        self.labels_ = pd.Series(chosen, found.index, name="agg_label", dtype=object)
+        return self
+
+    def fit_predict(self, data: Any) -> Any:
+        """The list of labels of each task, a Series."""
+        return self.fit(data).labels_

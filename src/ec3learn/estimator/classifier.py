@@ -18,6 +18,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._checks import InputError, InputTypeError
@@ -35,7 +36,6 @@ from .rows import (
     TableClassifier,
     check_table,
     check_weights,
-    draw_seed,
     limit_threads,
     read_labels,
     take_rows,
@@ -145,7 +145,7 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(X, y, groups)
         weights = None if sample_weight is None else check_weights(sample_weight, X)
         self.classes_, codes = read_labels(y, self.unlabelled, weights)
-        seed = draw_seed(self.random_state)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         is_auto = self.consensus == "auto"
         self.method_ = (
             PooledVote() if is_auto else method_of(self.consensus, "consensus", ("auto",))
@@ -250,12 +250,13 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         return notes
 
     def _check(self) -> None:
-        must = "must be the name of a pool or a list of (name, estimator)"
         for pool in POOLS:
-            models = getattr(self, pool)
-            pairs = [] if isinstance(models, str) else models
+            pairs = self._pairs(pool)
             for pair in pairs if isinstance(pairs, (list, tuple)) else [pairs]:
-                if not _is_pair(pair):
+                is_pair = isinstance(pair, (list, tuple)) and len(pair) == 2
+                model = pair[1] if is_pair else None
+                if model != "drop" and (not hasattr(model, "fit") or isinstance(model, type)):
+                    must = "must be the name of a pool or a list of (name, estimator)"
                     raise InputTypeError(pool, must, got=pair)
         names = [
             *super().get_params(deep=False),
@@ -298,14 +299,6 @@ class EC3Classifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         tables = dict(zip(self.estimators_, shares, strict=True))
         votes = Votes.from_probabilities(tables, clusters or None, classes=self.classes_)
         return self.consensus_.extend(votes)
-
-
-def _is_pair(pair: Any) -> bool:
-    """Whether it is a name and an estimator, or a name and "drop"."""
-    if not (isinstance(pair, (list, tuple)) and len(pair) == 2):
-        return False
-    dropped = isinstance(pair[1], str) and pair[1] == "drop"
-    return dropped or (hasattr(pair[1], "fit") and not isinstance(pair[1], type))
 
 
 def columns_of_text(X: Any) -> list[str]:

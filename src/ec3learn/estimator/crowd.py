@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import InputError, require_integer
@@ -28,8 +28,8 @@ from ..methods.voting import MajorityVote
 from ..votes import Votes
 from ..votes.reading import frame_of, is_pandas
 from .pools import classifier_pool
-from .rows import TableClassifier, check_table, draw_seed, limit_threads, with_warnings
-from .training import Training, fit_and_vote, mean_shares
+from .rows import TableClassifier, check_table, limit_threads, with_warnings
+from .training import Training, fit_and_vote, predict_shares
 
 CANDIDATES = {"extra": "extra trees", "lr": "logistic regression"}  # of the default pool
 
@@ -128,7 +128,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         X = check_table(self, X, reset=True)
         votes = read_votes(votes, X)
         self.classes_ = votes.classes
-        self._seed = draw_seed(self.random_state)
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with limit_threads(X), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             alone = self.method_.solve(votes, known)
@@ -163,7 +163,7 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
             least = likelihood if turn == 0 else least
             best, before, codes = consensus, codes, codes_of(consensus)
             settled = np.mean(before != codes) <= 0.002  # hardly any class changed
-            if settled or not _trusts(consensus):
+            if settled or trust is None or trust.weight <= 0:
                 break
         return best
 
@@ -192,7 +192,8 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 
     def _features_note(self, alone: Consensus) -> Note:
         """What the features added."""
-        if _trusts(self.consensus_):
+        trust = self.consensus_.solution.trust
+        if trust is not None and trust.weight > 0:
             changed = percent(float(np.mean(alone.labels() != self.transduction_)))
             text = f"{changed} of the objects have another class than by votes alone."
             return Note("features", f"With the features, {text}")
@@ -206,10 +207,10 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities of rows without votes, by the classifier as far as it is trusted."""
         check_is_fitted(self)
-        shares, trust = (
-            self._shares(check_table(self, X, reset=False)),
-            self.consensus_.solution.trust,
+        shares = predict_shares(
+            self.estimator_, check_table(self, X, reset=False), len(self.classes_)
         )
+        trust = self.consensus_.solution.trust
         return shares if trust is None else np.exp(trust.log_proba(shares))
 
     def consensus_for(self, X: Any, votes: Any) -> Consensus:
@@ -224,12 +225,10 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         X = check_table(self, X, reset=False)
-        prior = None if self.consensus_.solution.trust is None else self._shares(X)
+        prior = None
+        if self.consensus_.solution.trust is not None:
+            prior = predict_shares(self.estimator_, X, len(self.classes_))
         return self.consensus_.extend(read_votes(votes, X, self.classes_), prior=prior)
-
-    def _shares(self, X: Any) -> Array:
-        with limit_threads(X):
-            return mean_shares([self.estimator_], X, len(self.classes_))
 
     # ---- checks ----------------------------------------------------------------------------------
 
@@ -252,10 +251,6 @@ class CrowdClassifier(TableClassifier, BaseEstimator):  # type: ignore[misc]
 def codes_of(consensus: Consensus) -> Array:
     """The number of each row's class."""
     return consensus.solution.expand(consensus.solution.row_classes)
-
-
-def _trusts(consensus: Consensus) -> bool:
-    return consensus.solution.trust is not None and consensus.solution.trust.weight > 0
 
 
 # ---- votes on the rows of X ----------------------------------------------------------------------

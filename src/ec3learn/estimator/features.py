@@ -171,13 +171,18 @@ def _read_series(series: nw.Series[Any]) -> Array:
         return series.dt.total_microseconds().cast(nw.Float64).to_numpy() / 86_400e6
     if dtype.is_numeric() or dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
-    return _floats_or_text(series.to_list(), nominal=dtype in (nw.Categorical, nw.Enum))
+    values = series.to_list()
+    has_text = dtype == nw.String and not series.is_null().all()
+    if has_text or dtype in (nw.Categorical, nw.Enum):
+        texts = {value: None if is_missing(value) else str(value) for value in set(values)}
+        return np.array([texts[value] for value in values], dtype=object)
+    return _floats_or_text(values)
 
 
-def _floats_or_text(values: list[Any], nominal: bool = False) -> Array:
+def _floats_or_text(values: list[Any]) -> Array:
     """Floats, unless a value is neither a number nor missing."""
     values = [None if is_missing(value) else value for value in values]
-    if nominal or not all(isinstance(value, NUMBERS) for value in values):
+    if not all(isinstance(value, NUMBERS) for value in values):
         return np.array([None if value is None else str(value) for value in values], dtype=object)
     return np.array(values, dtype=float)  # None becomes NaN
 

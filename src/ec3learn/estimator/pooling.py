@@ -71,7 +71,11 @@ class PooledVote(Method):
         weights = votes.weights.copy()
         weights[voters] *= np.maximum(len(voters) * rule.voter_weights, 0.0)
         answer = rule.answers(membership(votes), known)
-        notes = () if known is None else (_note(votes, voters, rule, n_labels),)
+        largest = np.argsort(-rule.voter_weights, kind="stable")[:3]
+        names = [f"{votes.models[voters[j]].name} {rule.voter_weights[j]:.2f}" for j in largest]
+        taught = f"{count(round(n_labels), 'label')} taught a weight per classifier, the largest"
+        note = Note("choice", f"The votes were pooled: {taught} {', '.join(names)}.")
+        notes = () if known is None else (note,)
         pooled = Answer(*answer, rule, weights=weights, lacking=NO_VOTE, notes=notes)
         if not self.clusterings or not has_clusterings(votes):
             return pooled
@@ -84,13 +88,6 @@ class PooledVote(Method):
         both = PanelRule((("pool", rule), ("EC3", refined.rule)), rule.fallback, shares)
         proba, unanswered = both.answers(membership(votes), known)
         return replace(pooled, proba=proba, unanswered=unanswered, rule=both)
-
-
-def _note(votes: Votes, voters: Array, rule: LogPoolRule, n_labels: float) -> Note:
-    largest = np.argsort(-rule.voter_weights, kind="stable")[:3]
-    names = [f"{votes.models[voters[j]].name} {rule.voter_weights[j]:.2f}" for j in largest]
-    taught = f"{count(round(n_labels), 'label')} taught a weight per classifier, the largest"
-    return Note("choice", f"The votes were pooled: {taught} {', '.join(names)}.")
 
 
 def _learned(votes: Votes, voters: Array, known: KnownLabels | None) -> tuple[LogPoolRule, float]:

@@ -32,7 +32,13 @@ from .models.classifiers import (
     penalty_and_stopping,
     trees,
 )
-from .models.clusterings import KDistanceDBSCAN, Landmarks, QuantileMeanShift, SilhouetteKMeans
+from .models.clusterings import (
+    ChosenClustering,
+    KDistanceDBSCAN,
+    Landmarks,
+    best_kmeans,
+    mean_shift,
+)
 from .models.convolution import ConvolutionalNetwork
 from .models.kernel_bayes import KernelNaiveBayes
 
@@ -85,14 +91,14 @@ def _clusterers(n_classes: int, n_landmarks: int) -> dict[str, Any]:
         "dbscan": KDistanceDBSCAN(),
         "hierarchical": AgglomerativeClustering(n_classes, linkage="complete"),
         "affinity": AffinityPropagation(damping=0.9, max_iter=500),
-        "meanshift": QuantileMeanShift(),
+        "meanshift": ChosenClustering(mean_shift),
     }
     mixture = GaussianMixture(2 * n_classes, covariance_type="diag", reg_covar=1e-3)
     return {
         **{name: Landmarks(model, 10 * n_landmarks) for name, model in of_rows.items()},
         **{name: Landmarks(model, n_landmarks) for name, model in of_pairs.items()},
         "mixture": Landmarks(mixture, 10 * n_landmarks),
-        "kmeans": SilhouetteKMeans(),
+        "kmeans": ChosenClustering(best_kmeans),
     }
 
 

@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
@@ -138,11 +138,6 @@ class TableClassifier(ProbableClass):
         tags.input_tags.string = tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
-
-
-def draw_seed(random_state: Any) -> int:
-    """A seed for everything that an estimator draws."""
-    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def with_warnings(notes: Iterable[Note], caught: Iterable[warnings.WarningMessage]) -> list[Note]:

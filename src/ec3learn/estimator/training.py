@@ -50,15 +50,13 @@ class Training:
 
     def __post_init__(self) -> None:
         self.has_own_folds = self.groups is not None or hasattr(self.cv, "split")
-        self.order = np.arange(len(self.codes)) if self.has_own_folds else self._order()
+        self.order = np.arange(len(self.codes))
+        if not self.has_own_folds:  # an order of their content: that of the table changes no answer
+            numbers = Features().fit_transform(self.X)
+            mixed = numbers @ np.random.default_rng(0).random(numbers.shape[1])
+            self.order = np.lexsort((self.codes, mixed))
         self.labelled = self.order[self.codes[self.order] >= 0]  # positions of rows
         self.rest = self.order[self.codes[self.order] < 0]
-
-    def _order(self) -> Array:
-        """The rows in an order of their content: another order of the table changes no answer."""
-        numbers = Features().fit_transform(self.X)
-        mixed = numbers @ np.random.default_rng(0).random(numbers.shape[1])
-        return np.lexsort((self.codes, mixed))
 
     # ---- classifiers -----------------------------------------------------------------------------
 
@@ -123,7 +121,7 @@ class Training:
         jobs = [
             delayed(fit_and_vote)(
                 name,
-                model if part[0] is self.labelled else self._lighter(model),
+                model if part[0] is self.labelled else lighter(model),
                 self.X,
                 codes,
                 part,
@@ -135,14 +133,6 @@ class Training:
         ]
         results = iter(Parallel(self.n_jobs)(jobs))
         return {name: list(islice(results, len(parts[name]))) for name, _ in pool}
-
-    def _lighter(self, model: Any) -> Any:
-        """For a fold a quarter of a forest's trees suffice, at least 25 and four per class."""
-        if not is_forest(model):
-            return model
-        least = max(25, 4 * self.n_classes)
-        trees = {k: n for k, n in model.get_params().items() if k.endswith("n_estimators")}
-        return clone(model).set_params(**{k: max(n // 4, min(n, least)) for k, n in trees.items()})
 
     # ---- folds -----------------------------------------------------------------------------------
 
@@ -257,6 +247,12 @@ def weight_parameter(model: Any) -> str | None:
     if not has_fit_parameter(inner, "sample_weight"):
         return None
     return "sample_weight" if last is model else f"{model.steps[-1][0]}__sample_weight"
+
+
+def lighter(model: Any) -> Any:
+    """A model of our pools as it suffices for a fold, or for a copy that is retrained."""
+    is_ours = isinstance(last_step(model), Sized)
+    return clone(model).set_params(model__light=True) if is_ours else model
 
 
 def is_forest(model: Any) -> bool:

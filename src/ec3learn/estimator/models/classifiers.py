@@ -20,18 +20,19 @@ from ..rows import ProbableClass
 class Sized(ProbableClass, BaseEstimator):  # type: ignore[misc]
     """A classifier whose settings follow the numbers of rows in `fit`.
 
-    `settings` is a function of the classifier and of the number of rows per class; it gives the
-    parameters to change. Classes are seen as 0, 1, 2 and so on.
+    `settings` is a function of this object and of the number of rows per class; it gives the
+    parameters to change. Classes are seen as 0, 1, 2 and so on. If it is `light`, trees are few:
+    they are one fold's, or a copy's.
     """
 
     estimator: Any
-    settings: Callable[[Any, Array], dict[str, Any]]
+    settings: Callable[[Sized, Array], dict[str, Any]]
+    light: bool = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Sized:
         """Fit a copy of the classifier, with its settings changed."""
         self.classes_, codes = np.unique(y, return_inverse=True)
-        model = clone(self.estimator)
-        model.set_params(**self.settings(model, np.bincount(codes)))
+        model = clone(self.estimator).set_params(**self.settings(self, np.bincount(codes)))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         with warnings.catch_warnings():  # a limit of iterations is meant to be enough for a vote
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -43,45 +44,51 @@ class Sized(ProbableClass, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.model_.predict_proba(X), dtype=float)
 
 
-def neighbours(model: Any, counts: Array) -> dict[str, Any]:
+def neighbours(sized: Sized, counts: Array) -> dict[str, Any]:
     """All rows are neighbours where there are fewer than asked for."""
-    return {"n_neighbors": min(model.n_neighbors, int(counts.sum()))}
+    return {"n_neighbors": min(sized.estimator.n_neighbors, int(counts.sum()))}
 
 
-def folds_of_calibration(model: Any, counts: Array) -> dict[str, Any]:
+def folds_of_calibration(sized: Sized, counts: Array) -> dict[str, Any]:
     """As many folds as the smallest class has rows; none, but all rows, if it has a single one."""
     if counts.min() == 1:
         rows = np.arange(counts.sum())
         return {"cv": [(rows, rows)]}
-    n_folds = min(model.cv, int(counts.min()))
-    seed = model.estimator.random_state
+    n_folds = min(sized.estimator.cv, int(counts.min()))
+    seed = sized.estimator.estimator.random_state
     return {"cv": StratifiedKFold(n_folds, shuffle=True, random_state=seed)}
 
 
-def leaves_and_rounds(model: Any, counts: Array) -> dict[str, Any]:
+def leaves_and_rounds(sized: Sized, counts: Array) -> dict[str, Any]:
     """A leaf has a twentieth of the rows at most, and all rounds have 10,000 trees, one per class.
 
-    Below 500 rows half the rounds learn twice as fast.
+    Below 500 rows half the rounds learn twice as fast, and so they do if it is light.
     """
-    n_rows, n_rounds = int(counts.sum()), max(1, min(model.max_iter, 10_000 // len(counts)))
-    settings = {"min_samples_leaf": max(1, min(model.min_samples_leaf, n_rows // 20))}
-    if n_rows >= 500:
-        return settings | {"max_iter": n_rounds}
-    faster = {"max_iter": max(1, n_rounds // 2), "learning_rate": 2 * model.learning_rate}
-    return settings | faster
+    model, n_rows = sized.estimator, int(counts.sum())
+    pace = (2 if n_rows < 500 else 1) * (2 if sized.light else 1)
+    return {
+        "min_samples_leaf": max(1, min(model.min_samples_leaf, n_rows // 20)),
+        "max_iter": max(1, min(model.max_iter, 10_000 // len(counts)) // pace),
+        "learning_rate": pace * model.learning_rate,
+    }
 
 
-def trees(model: Any, counts: Array) -> dict[str, Any]:
-    """Half the trees below 200 rows; leaves so large that a tree holds 150,000 numbers at most."""
-    n_rows, n_trees = int(counts.sum()), model.n_estimators
+def trees(sized: Sized, counts: Array) -> dict[str, Any]:
+    """Half the trees below 200 rows; leaves so large that a tree holds 150,000 numbers at most.
+
+    If it is light, a quarter of the trees, but at least 25 and four per class.
+    """
+    model, n_rows, n_trees = sized.estimator, int(counts.sum()), sized.estimator.n_estimators
+    if sized.light:
+        n_trees = max(n_trees // 4, min(n_trees, max(25, 4 * len(counts))))
     leaf = max(model.min_samples_leaf, n_rows * len(counts) // 150_000)
     n_trees = n_trees // 2 if n_rows < 200 else n_trees
     return {"n_estimators": n_trees, "min_samples_leaf": leaf}
 
 
-def penalty_and_stopping(model: Any, counts: Array) -> dict[str, Any]:
+def penalty_and_stopping(sized: Sized, counts: Array) -> dict[str, Any]:
     """Many rows need less of a penalty; 1,000 of each class can spare some to know when to stop."""
     return {
-        "alpha": model.alpha * min(1.0, 1_000 / int(counts.sum())),
+        "alpha": sized.estimator.alpha * min(1.0, 1_000 / int(counts.sum())),
         "early_stopping": bool(counts.min() >= 1_000),
     }

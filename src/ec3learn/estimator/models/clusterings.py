@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -153,30 +154,15 @@ def elbow(curve: Array) -> float:
 
 
 @dataclass(eq=False, repr=False)
-class SilhouetteKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """K-means with the number of clusters, from 2 to `max_clusters`, that has the best silhouette.
+class ChosenClustering(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """A clustering that a function of the rows and of the random state chooses and fits."""
 
-    The numbers are tried on a sample of the rows; the best one clusters all rows.
-    """
-
-    max_clusters: int = 20
-    sample_size: int = 2000
+    choose: Callable[[Array, np.random.RandomState], Any]
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters of the rows, `labels_`."""
-        random = check_random_state(self.random_state)
-        sample = X
-        if X.shape[0] > self.sample_size:
-            sample = X[random.choice(X.shape[0], self.sample_size, replace=False)]
-        # Equal rows share a cluster, and a silhouette needs fewer clusters than rows.
-        most = min(self.max_clusters, len(np.unique(sample, axis=0)), len(sample) - 1)
-        silhouettes = {1: -1.0}
-        for n_clusters in range(2, most + 1):
-            labels = KMeans(n_clusters, random_state=random).fit_predict(sample)
-            silhouettes[n_clusters] = silhouette_score(sample, labels)
-        best = max(silhouettes, key=lambda n_clusters: silhouettes[n_clusters])
-        self._model = KMeans(best, random_state=random).fit(X)
+        self._model = self.choose(X, check_random_state(self.random_state))
         self.labels_ = self._model.labels_
         return self
 
@@ -185,30 +171,35 @@ class SilhouetteKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self._model.predict(X)
 
 
-@dataclass(eq=False, repr=False)
-class QuantileMeanShift(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+def best_kmeans(X: Array, random: np.random.RandomState, sample_size: int = 2000) -> KMeans:
+    """K-means with the number of clusters, from 2 to 20, that has the best silhouette.
+
+    The numbers are tried on a sample of the rows; the best one clusters all rows.
+    """
+    sample = X
+    if X.shape[0] > sample_size:
+        sample = X[random.choice(X.shape[0], sample_size, replace=False)]
+    # Equal rows share a cluster, and a silhouette needs fewer clusters than rows.
+    most = min(20, len(np.unique(sample, axis=0)), len(sample) - 1)
+    silhouettes = {1: -1.0}
+    for n_clusters in range(2, most + 1):
+        labels = KMeans(n_clusters, random_state=random).fit_predict(sample)
+        silhouettes[n_clusters] = silhouette_score(sample, labels)
+    best = max(silhouettes, key=lambda n_clusters: silhouettes[n_clusters])
+    return KMeans(best, random_state=random).fit(X)
+
+
+def mean_shift(X: Array, random: Any = None, quantile: float = 0.1) -> MeanShift:
     """Mean shift whose bandwidth is the mean distance to the neighbour at a quantile of the rows.
 
     Where so many rows are equal that this distance is 0, the quantile is doubled until it is not.
     """
-
-    quantile: float = 0.1
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the clusters of the rows, `labels_`."""
-        quantiles = np.minimum(self.quantile * 2.0 ** np.arange(20), 1)
-        bandwidths = (estimate_bandwidth(X, quantile=quantile) for quantile in quantiles)
-        bandwidth = next((width for width in bandwidths if width > 0), 1.0)
-        # scikit-learn moves one seed at a time. Started at the modes, which we find many rows at a
-        # time, it has nothing to do.
-        seeds = climb_to_modes(X, bandwidth)
-        self._model = MeanShift(bandwidth=bandwidth, seeds=seeds).fit(X)
-        self.labels_ = self._model.labels_
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """The cluster whose centre is nearest."""
-        return self._model.predict(X)
+    quantiles = np.minimum(quantile * 2.0 ** np.arange(20), 1)
+    bandwidths = (estimate_bandwidth(X, quantile=quantile) for quantile in quantiles)
+    bandwidth = next((width for width in bandwidths if width > 0), 1.0)
+    # scikit-learn moves one seed at a time. Started at the modes, which we find many rows at a
+    # time, it has nothing to do.
+    return MeanShift(bandwidth=bandwidth, seeds=climb_to_modes(X, bandwidth)).fit(X)
 
 
 def climb_to_modes(X: Array, bandwidth: float) -> Array:

@@ -33,14 +33,26 @@ class ConvolutionalNetwork(ProbableClass, BaseEstimator):  # type: ignore[misc]
         for library in ("torch", "skorch"):
             require_library("The convolutional network", library, "cnn")
         torch, skorch = import_module("torch"), import_module("skorch")
+        nn, n_features = torch.nn, X.shape[1]
         self.classes_, codes = np.unique(y, return_inverse=True)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         # The seed of the user's own torch code stays as it is. Steps so small need one thread.
         with torch.random.fork_rng(devices=[]), threadpool_limits(1):
             torch.manual_seed(seed)
             self.net_ = skorch.NeuralNetClassifier(
-                _layers(torch.nn, X.shape[1], len(self.classes_)),
-                criterion=torch.nn.CrossEntropyLoss,
+                nn.Sequential(
+                    nn.Unflatten(1, (1, n_features)),
+                    nn.Conv1d(1, 16, 3, padding="same"),
+                    nn.ReLU(),
+                    nn.Conv1d(16, 32, 3, padding="same"),
+                    nn.ReLU(),
+                    nn.MaxPool1d(2, ceil_mode=True),
+                    nn.Flatten(),
+                    nn.Linear(32 * ((n_features + 1) // 2), 64),
+                    nn.ReLU(),
+                    nn.Linear(64, len(self.classes_)),
+                ),
+                criterion=nn.CrossEntropyLoss,
                 optimizer=torch.optim.Adam,
                 lr=self.lr,
                 max_epochs=self.max_epochs,
@@ -57,18 +69,3 @@ class ConvolutionalNetwork(ProbableClass, BaseEstimator):  # type: ignore[misc]
         with torch.random.fork_rng(devices=[]), threadpool_limits(1):  # loaders draw numbers, too
             proba = self.net_.predict_proba(X.astype(np.float32)).astype(np.float64)
         return proba / proba.sum(axis=1, keepdims=True)
-
-
-def _layers(nn: Any, n_features: int, n_classes: int) -> Any:
-    return nn.Sequential(
-        nn.Unflatten(1, (1, n_features)),
-        nn.Conv1d(1, 16, 3, padding="same"),
-        nn.ReLU(),
-        nn.Conv1d(16, 32, 3, padding="same"),
-        nn.ReLU(),
-        nn.MaxPool1d(2, ceil_mode=True),
-        nn.Flatten(),
-        nn.Linear(32 * ((n_features + 1) // 2), 64),
-        nn.ReLU(),
-        nn.Linear(64, n_classes),
-    )
