@@ -58,6 +58,7 @@ def arg(name: str, value: Any = None) -> str:
 
 # ---- names from outside, and numbers -------------------------------------------------------------
 
+CLEAR = "\r\x1b[K"  # on a terminal, goes back to the beginning of the line, and empties it
 SHOWN, HINTED = 48, 300  # characters of a name that are shown, and that its hint has
 # What would break a line, hide, or turn the text after it around.
 UNSHOWN = re.compile(

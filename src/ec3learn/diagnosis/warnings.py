@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._text import arg, count, percent, shown, some
-from ..answer.notes import Note
+from ..answer.notes import LEAVE_OUT, Note
 from ..answer.solution import Solution
 from ..votes import has_clusterings
 from ..votes.labels import plain
@@ -82,10 +82,11 @@ def _disagree(solution: Solution, votes: Majority) -> bool:
     return bool(row_weights(solution) @ (votes.proba.max(axis=1) < 1 - 1e-9))
 
 
+HINT = f"Try it without them ({LEAVE_OUT})."
 WHAT_VOTES_DO: dict[Doubt, str] = {
     "worse than chance": "agree with the answer less often than random ones would.",
     "no better than chance": "agree with the answer no more often than random ones would.",
-    "always says the same": "carry no information about an object. Leave them out.",
+    "always says the same": "carry no information about an object.",
 }
 
 
@@ -97,7 +98,9 @@ def _voter_notes(solution: Solution) -> list[Note]:
             label = "" if row["says"] is None else f" ({row['says']!r})"
             names[row["doubt"]].append(shown(row["model"]) + label)
     return [
-        Note(doubt, f"{doubt.capitalize()}: {some(voters)}. Such votes {WHAT_VOTES_DO[doubt]}")
+        Note(
+            doubt, f"{doubt.capitalize()}: {some(voters)}. Such votes {WHAT_VOTES_DO[doubt]} {HINT}"
+        )
         for doubt, voters in names.items()
         if voters
     ]

@@ -1,6 +1,8 @@
-"""A file becomes a table of DuckDB: Parquet where it lies, other formats as a Parquet copy.
+"""Formats: a file becomes a table of DuckDB, and a table of DuckDB a file.
 
-DuckDB works in a hidden folder next to the output, which is gone when the work is done.
+Parquet is read where it lies, other formats become a Parquet copy. The format follows from the
+file's name, from what standard input begins with, or from what the user says. DuckDB works in a
+hidden folder next to the output, which is gone when the work is done.
 """
 
 from __future__ import annotations
@@ -12,37 +14,131 @@ import os
 import re
 import shutil
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from .._checks import InputError, InputFileError, require_library
-from .._files import is_full, is_plain, place_for, temporary_folder
-from .._progress import Bar, progress
-from .._text import arg, first_line, listed, some
-from .engines import quoted
-from .formats import STANDARD, Format
+from .._checks import InputError, InputFileError
+from .._files import is_full, is_plain, place_for, publish, removed_after_a_crash, temporary_folder
+from .._text import CLEAR, printable
+from .columns import quoted, text
 
+STANDARD = "-"  # standard input or output, where a path is expected
+FORMATS = {
+    "csv": (".csv",),
+    "tsv": (".tsv", ".tab"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "excel": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+    "label-studio": (),
+    "argilla": (),
+}
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+TEXT = ("csv", "tsv", "jsonl")  # compressed as a whole, where the others compress by themselves
+WRITTEN = (*TEXT, "parquet", "arrow", "excel")
+ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | COMPRESSIONS.keys()
+BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "excel", b"{": "jsonl"}
 MEMORY = "800MB"
 SIZE = r"\d+(\.\d+)?\s*[KMGT]i?B"  # of memory
 LONGEST = 1 << 22  # bytes of a record of text
+ERRORS = (duckdb.Error, pa.ArrowException, csv.Error, UnicodeDecodeError, RuntimeError)
+
+# ---- formats -------------------------------------------------------------------------------------
+
+
+def format_of_content(head: bytes) -> str | None:
+    """Tell the format of a file by how it begins; None where that does not tell."""
+    binary = next((name for start, name in BEGINNINGS.items() if head.startswith(start)), None)
+    if binary is not None or not head or b"\0" in head or head.lstrip().startswith(b"["):
+        return binary
+    first = head.splitlines()[0]
+    return "tsv" if b"\t" in first and b"," not in first else "csv"
+
+
+def is_file(name: str) -> bool:
+    """Whether a name, FILE or FILE:COLUMN, is one of a file rather than of a column."""
+    paths = (name, name.rpartition(":")[0])
+    return any(os.path.isfile(path) or is_table(path) for path in paths)
+
+
+def is_table(path: str) -> bool:
+    """Whether a name is one of a table, by its ending."""
+    return PurePath(path).suffix.lower() in ENDINGS
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format, how the file is compressed as a whole, and for CSV the delimiter between fields."""
+
+    name: str
+    compression: str | None = None
+    delimiter: str | None = None  # None: it follows from the first line
+
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        format: str | None = None,
+        delimiter: str | None = None,
+        argument: str = "format",
+    ) -> Format:
+        """Take the format that the user names, such as "csv.gz", or else that of the extension."""
+        endings = PurePath(f"x.{format}" if format is not None else path.lower()).suffixes[-2:]
+        compression = COMPRESSIONS.get(endings[-1]) if endings else None
+        ending = endings[0 if compression else -1] if endings else ""
+        name = next(
+            (name for name, known in FORMATS.items() if ending in (f".{name}", *known)), None
+        )
+        if name is None or (compression is not None and name not in TEXT):
+            from .problems import unknown_format
+
+            known = FORMATS if argument == "format" else WRITTEN
+            raise unknown_format(path, format, argument, known)
+        delimiter = "\t" if delimiter == "\\t" or name == "tsv" else delimiter
+        if delimiter is not None and (
+            name not in ("csv", "tsv") or len(delimiter) != 1 or delimiter in '"\r\n'
+        ):
+            must = "must be a single character, for CSV only"
+            raise InputError("delimiter", must, came=f"{delimiter!r} for {name}")
+        return cls(name, compression, delimiter)
+
+    def for_output(self, path: str, format: str | None) -> Format:
+        """The format of an output: as the user says, by its name, or else this one."""
+        if format is None and path == STANDARD:
+            kept = self.name in WRITTEN and self.name != "excel"
+            return replace(self, compression=None) if kept else Format("csv")
+        output = Format.of(path, format, argument="out_format")
+        old = output.name == "excel" and not path.lower().endswith((STANDARD, ".xlsx"))
+        if output.name not in WRITTEN or old:
+            phrase = f"{path} cannot be written: its format is only read"
+            remedy = f"Choose from: {', '.join(WRITTEN)} (.xlsx)."
+            raise InputError("out_format", phrase=phrase, remedy=remedy)
+        return replace(output, delimiter=self.delimiter) if output.name == self.name else output
+
+
+# ---- where files are read ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where files lie until they are whole, the engine that works on them, and a progress bar."""
+    """Where files lie until they are whole, and the engine that works on them."""
 
     folder: Path
     connection: DuckDBPyConnection
-    bar: Bar
     memory: str
+    shows_progress: bool
+
+    def tell(self, what: str) -> None:
+        """Show on a terminal what is going on, in a line that the next one replaces."""
+        if self.shows_progress:
+            print(f"{CLEAR}{printable(what)}", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -58,7 +154,7 @@ def workspace(
     near = None
     if output is not None and output != STANDARD and is_plain(output):
         near = os.path.dirname(os.path.realpath(place_for(output, argument="out")))
-    with temporary_folder(near) as folder:
+    with temporary_folder(near) as folder, removed_after_a_crash(folder):
         settings: dict[str, Any] = {
             "memory_limit": memory,
             "temp_directory": str(folder / "spilled"),
@@ -67,11 +163,12 @@ def workspace(
             "autoload_known_extensions": "false",
         }
         connection = duckdb.connect(config=settings)
+        work = Workspace(folder, connection, memory, bar and sys.stderr.isatty())
         try:
             connection.execute("SET enable_progress_bar = false")
-            with progress("Starting", shown=bar) as shown:
-                yield Workspace(folder, connection, shown, memory)
+            yield work
         finally:
+            work.tell("")
             connection.close()
 
 
@@ -140,55 +237,20 @@ def open_source(
         yield source
     except duckdb.OutOfMemoryException:
         raise InputError("memory", "must be larger for this table", got=work.memory) from None
-    except (duckdb.Error, pa.ArrowException, csv.Error, UnicodeDecodeError) as error:
-        raise _as_sentence(error, source) from None
-    except (OSError, LookupError) as error:
+    except (*ERRORS, OSError, LookupError) as error:
         known = isinstance(error, (InputError, KeyError, IndexError))
         if known or (isinstance(error, OSError) and error.errno and not is_full(error)):
             raise
-        raise _as_sentence(error, source) from None
+        from .problems import as_sentence
 
-
-# What DuckDB says of broken files, and in our words.
-PROBLEMS = {
-    r"Maximum line size|full read on this file": "must have lines of at most 4 MB",
-    r"on Line: (\d+).*Expected Number of Columns: (\d+) Found: (\d+)": (
-        "must have {1} fields in every line, as in the first, got {2} in line {0}"
-    ),
-    r"on Line: (\d+).*unterminated quote": (
-        "must close every quote, and have nothing but a delimiter behind it, in line {0}"
-    ),
-    r"CSV Parser state machine": "must end all its lines in the same way",
-    r"Malformed JSON.*in line \d+: ([^.]*)": "must hold a JSON object in each line, got {0}",
-    r"Failed to parse string: ('.*') as": "must hold numbers where probabilities are, got {0}",
-    r"non-record JSON": "must hold a JSON object in each line",
-    r"duplicate key (\"[^\"]*\")": "must hold a JSON object in each line, got the key {0} twice",
-}
-
-
-def _as_sentence(error: Exception, source: Source) -> InputError:
-    """Say in one sentence what is wrong with a file, or that the disk is full."""
-    if is_full(error):
-        phrase = f"No space is left for working files in {source.work.folder.parent}"
-        remedy = f"Free some, or pass {arg('out')} in another folder."
-        return InputFileError("out", phrase=phrase, remedy=remedy)
-    reason = str(error).replace(str(source.path), source.name).partition(" Detail: Python")[0]
-    if isinstance(error, (UnicodeDecodeError, LookupError)) or re.search("utf-?8", reason, re.I):
-        remedy = f"Pass another {arg('encoding')}, such as latin-1 or utf-16."
-        return source.error(f"must be text in {source.encoding}", remedy)
-    for pattern, problem in PROBLEMS.items():
-        match = re.search(pattern, reason, re.DOTALL)
-        if match:
-            return source.error(problem.format(*match.groups()))
-    reason = first_line(type(error)(reason)) if reason else type(error).__name__
-    return source.error(f"cannot be read as {source.format.name}: {reason}")
+        raise as_sentence(error, source) from None
 
 
 # ---- one format each -----------------------------------------------------------------------------
 
 
 def _arrow(source: Source) -> Path:
-    """Copy an Arrow file, or an Arrow stream."""
+    """Copy an Arrow file, or an Arrow stream; DuckDB would trust what it says of its buffers."""
     with pa.memory_map(str(source.path)) as file:
         try:
             opened = pa.ipc.open_file(file)
@@ -196,7 +258,8 @@ def _arrow(source: Source) -> Path:
         except pa.ArrowInvalid:
             file.seek(0)
             opened = batches = pa.ipc.open_stream(file)
-        return source.staged_arrow(pa.RecordBatchReader.from_batches(opened.schema, batches))
+        checked = (batch.validate(full=True) or batch for batch in batches)
+        return source.staged_arrow(pa.RecordBatchReader.from_batches(opened.schema, checked))
 
 
 def _csv(source: Source) -> Path:
@@ -212,13 +275,6 @@ def _csv(source: Source) -> Path:
         f"SELECT * FROM read_csv({source.in_utf8()}, columns = {{{names}}}, {dialect}, "
         f"auto_detect = false, max_line_size = {LONGEST})"
     )
-
-
-def delimiter_of(source: Source) -> str:
-    """The delimiter of a CSV file: the sign that is most frequent in its first line."""
-    with source.lines() as lines:
-        first = lines.readline(LONGEST)
-    return max(",;\t|", key=first.count)
 
 
 def _named(heads: Sequence[str]) -> list[str]:
@@ -257,29 +313,10 @@ JSON_TYPES |= dict.fromkeys(
 
 def _excel(source: Source) -> Path:
     """Read the cells of a sheet as text: a spreadsheet has no types of columns."""
-    require_library("Reading a spreadsheet", "fastexcel", "excel")
-    import fastexcel
+    from .spreadsheets import read_sheet
 
-    try:
-        book = fastexcel.read_excel(source.path)
-        first, *others = book.sheet_names
-        if source.sheet is not None and source.sheet not in book.sheet_names:
-            must = f"must be a sheet of {source.name}, {listed(book.sheet_names)}"
-            raise InputError("sheet", must, got=source.sheet)
-        if source.sheet is None and others:
-            sheets = f"{source.name} has {len(others) + 1} sheets; {first!r} is read."
-            another = f"Pass {arg('sheet')} for another: {some(others)}."
-            warnings.warn(f"{sheets} {another}", stacklevel=2)
-        cells = book.load_sheet(source.sheet or 0, dtypes="string")
-        heads = [
-            "" if head.column_name_from == "generated" else head.name
-            for head in cells.available_columns()
-        ]
-        table = pa.Table.from_batches([cells.to_arrow()])
-    except fastexcel.FastExcelError as error:
-        problem = f"cannot be read as a spreadsheet: {first_line(error)}"
-        raise source.error(problem, "Save it again as .xlsx, or as CSV.") from None
-    return source.staged_arrow(table.rename_columns(_named(heads)))
+    table = read_sheet(source)
+    return source.staged_arrow(table.rename_columns(_named(table.column_names)))
 
 
 def _export(source: Source) -> Path:
@@ -303,6 +340,52 @@ READERS: dict[str, Callable[[Source], Path]] = {
 }
 
 
-def text(value: object) -> str:
-    """Write a text in SQL."""
-    return "'" + str(value).replace("'", "''") + "'"
+# ---- writing -----------------------------------------------------------------------------------
+
+
+def write_rows(
+    rows: Any, work: Workspace, path: str, format: Format, overwrite: bool = False
+) -> None:
+    """Write rows to a file, or to standard output for "-"."""
+    finished = work.folder / "output"
+    try:
+        if format.name == "arrow":
+            _write_arrow(rows, finished)
+        elif format.name == "excel":
+            from .spreadsheets import write_sheet
+
+            write_sheet(rows, finished)
+        else:
+            rows.query("written", f"COPY (FROM written) TO {text(finished)} ({_options(format)})")
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        if not is_full(error):
+            raise
+        phrase = f"{path} cannot be written: no space is left on the device"
+        raise InputFileError("out", phrase=phrase) from None
+    if path == STANDARD:
+        with open(finished, "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+        sys.stdout.buffer.flush()
+    else:  # asked again: the file may have appeared meanwhile
+        publish(finished, place_for(path, overwrite, "out"))
+
+
+def _options(format: Format) -> str:
+    """How DuckDB writes a format."""
+    if format.name == "parquet":
+        return "FORMAT parquet"
+    options = "FORMAT json"
+    if format.name != "jsonl":
+        delimiter = text(format.delimiter or ("\t" if format.name == "tsv" else ","))
+        options = f"FORMAT csv, HEADER, DELIMITER {delimiter}, NULLSTR ''"
+    return f"{options}, COMPRESSION {format.compression or 'none'}"
+
+
+def _write_arrow(rows: Any, target: Path) -> None:
+    with (
+        rows.to_arrow_reader() as batches,
+        pa.OSFile(str(target), "wb") as file,
+        pa.ipc.new_file(file, batches.schema) as writer,
+    ):
+        for batch in batches:
+            writer.write_batch(batch)
