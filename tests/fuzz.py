@@ -43,7 +43,7 @@ def run_round(seed: int, seconds: float) -> int:
         return UNFINISHED
     if done.returncode:
         print(done.stdout)
-    tried = [int(number) for number in re.findall(r"(\d+) passing examples", done.stdout)]
+    tried = [int(number) for number in re.findall(r"- (\d+) passing", done.stdout)]
     print(f"{len(tried)} properties, {sum(tried):,} examples")
     return done.returncode
 

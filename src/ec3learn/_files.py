@@ -122,7 +122,7 @@ def temporary_folder(near: str | None = None) -> Iterator[Path]:
 
 def removed_after_a_crash(folder: Path) -> AbstractContextManager[Any]:
     """Have a shell remove a folder when this process ends, even if a library crashes it."""
-    if os.name != "posix":
+    if os.name != "posix" or shutil.which("sh") is None:
         return nullcontext()
     # The end of its input, which is closed in any case, is all that the shell waits for.
     command = ["sh", "-c", 'exec >/dev/null 2>&1; cat; rm -rf -- "$0"', str(folder)]
