@@ -1,11 +1,12 @@
 """Run all properties, which are the tests with hypothesis, again and again until the time is over or one fails.
 
-What each round tried is printed; it fails if no round came to its end. Each round has a seed of its own. `python tests/fuzz.py --seed 7` repeats the round with that seed.
+It prints how many properties and examples each round tried, and fails if no round came to its end. Each round has a seed of its own. `python tests/fuzz.py --seed 7` repeats the round with that seed.
 """
 
 import argparse
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -29,15 +30,22 @@ def run_round(seed: int, seconds: float) -> int:
         "-x",
         "-p",
         "no:cacheprovider",
+        "--hypothesis-show-statistics",
         f"--hypothesis-seed={seed}",
+        "tests",
     ]
     environment = os.environ | {"EC3LEARN_FUZZ": TIMES}
     try:
-        return subprocess.run(
-            [*command, "tests"], cwd=ROOT, env=environment, timeout=seconds
-        ).returncode
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, timeout=seconds, stdout=subprocess.PIPE, text=True
+        )
     except subprocess.TimeoutExpired:
         return UNFINISHED
+    if done.returncode:
+        print(done.stdout)
+    tried = [int(number) for number in re.findall(r"- (\d+) passing", done.stdout)]
+    print(f"{len(tried)} properties, {sum(tried):,} examples")
+    return done.returncode
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src/ec3learn"
-HELPERS = ("_checks", "_files", "_progress", "_table", "_text", "_typing")
+HELPERS = ("_checks", "_files", "_table", "_text", "_typing")
 # A room imports from the rooms on lines above its own. CONTRIBUTING.md draws this.
 STOREYS = [
     ["helpers"],

@@ -57,11 +57,9 @@ ROOMS_WITH_AN_EXTRA = (
     "cli",
     "kernels/loops.py",
     "report",
-    "tables/file_table.py",
     "tables/files.py",
-    "tables/label_files.py",
-    "tables/reading.py",
-    "tables/writing.py",
+    "tables/formats.py",
+    "tables/spreadsheets.py",
 )  # others import extras in functions
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}  # where the name to import is not the name to install
 

@@ -18,15 +18,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ec3learn import Panel, Scale, Votes, solve, votes_from
+from ec3learn import MajorityVote, Panel, Scale, Votes, solve, votes_from
 from ec3learn._table import Table
 from ec3learn._text import UNSHOWN
 from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
-from ec3learn.cli.app import app
+from ec3learn.cli.commands import app
 from ec3learn.demo import demo_votes, write_demo
 from ec3learn.diagnosis import agreement, effective_voters, error_correlation, kappas
 from ec3learn.methods import compare
-from ec3learn.tables.reading import MEMORY, workspace
+from ec3learn.tables.formats import MEMORY, workspace
 
 ROOT = Path(__file__).parents[2]
 VOTERS = ["-c", "svm,tree,bayes,knn,rules", "-k", "kmeans,dbscan"]
@@ -679,7 +679,7 @@ def test_the_help_alone_loads_nothing_heavy():
         ),
         (
             "voters mails.ec3 --known gold",
-            "known must be left out for a saved consensus, which does not hold the votes, got gold.",
+            "known must be left out for a saved consensus, which does not hold the votes.",
         ),
         (
             "combine empty.csv -c a,b",
@@ -781,6 +781,21 @@ def test_nobody_reading_on_is_quiet(folder):
     )
     assert "Traceback" not in done.stderr
     assert done.returncode in (0, 141)
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("told", [signal.SIGSEGV, signal.SIGKILL])
+def test_a_crash_leaves_nothing_behind(folder, told):
+    program = (
+        "import os, time; from ec3learn.tables.formats import workspace\n"
+        f"with workspace('out.csv'): os.kill(os.getpid(), {int(told)}); time.sleep(9)"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == -told
+    for _ in range(500):
+        if not any(name.startswith(".ec3learn-") for name in os.listdir()):
+            return
+        time.sleep(0.02)
+    raise AssertionError(os.listdir())
 
 
 @pytest.mark.posix
@@ -975,7 +990,7 @@ def test_what_the_encoding_of_standard_output_cannot_hold_is_escaped(folder):
 def test_a_bar_is_shown_on_a_terminal_alone(monkeypatch, capsys, terminal, shown):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
     with workspace(bar=True) as work:
-        work.bar.update("Reading votes.csv")
+        work.tell("Reading votes.csv")
     assert ("Reading votes.csv" in capsys.readouterr().err) == shown
 
 
@@ -1555,10 +1570,31 @@ def test_pairs_that_share_few_objects_come_last(folder, run):
     assert "common objects last" not in run("agreement", "few.csv", "-c", "a,b,c")[1]
 
 
-def test_names_that_rows_share_are_counted(folder, run):
+def test_votes_are_counted_and_scores_normalised_on_request(folder, run):
+    Path("soft.csv").write_text("m_a,m_b,hard\n1,3,a\n2,2,b\n")
+    how = ["-c", "hard", "--soft", "m=m_*", "-m", "soft-vote", "--counts", "--out", "out.csv"]
+    code, _, told = run("combine", "soft.csv", *how)
+    assert code == WRONG_INPUT and "Pass normalize=True" in told
+    assert run("combine", "soft.csv", *how, "--normalize")[0] == DONE
+    rows = pl.read_csv("out.csv").select("n_votes", "votes_a", "votes_b").rows()
+    assert rows == [(2, 1.25, 0.75), (2, 0.5, 1.5)]
+
+
+def test_the_note_on_voters_in_trouble_names_the_option_that_leaves_them_out(folder, run):
+    good = ["a", "b"] * 20
+    table = pl.DataFrame({"one": good, "two": good, "bad": good[::-1]})
+    table.write_csv("bad.csv")
+    printed = run("combine", "bad.csv", "-c", "one,two,bad", "-m", "majority")[1]
+    assert "Worse than chance: bad." in printed and "Try it without them (--exclude)." in printed
+    solved = MajorityVote().solve(Votes.from_labels(table))
+    assert "Try it without them (votes.drop)." in str(solved.summary())
+
+
+def test_names_that_rows_share_are_refused(folder, run):
     Path("same.csv").write_text("id,a,b\n7,x,x\n7,x,y\n8,y,y\n7,y,x\n")
-    told = run("ask", "same.csv", "-c", "a,b", "--id", "id")[2]
-    assert "warning: 2 rows in column 'id' are called like an earlier row." in told
+    code, _, told = run("ask", "same.csv", "-c", "a,b", "--id", "id")
+    assert code == WRONG_INPUT
+    assert "id must name each row once, got '7' twice in column 'id'." in told
 
 
 def test_a_missing_file_is_missing_whatever_its_name(folder, run):

@@ -143,6 +143,14 @@ def test_a_question_with_several_choices_is_a_question_for_each_choice():
     ]
 
 
+def test_several_choices_at_once_have_one_consensus_with_all_that_were_chosen():
+    said = [("sport", "news"), ("sport",), ("news", "sport")]
+    tasks = [task(1, *(annotation(7 + i, choice("topics", *each)) for i, each in enumerate(said)))]
+    how = {"objects": "id", "voters": "annotator", "classifiers": "topics", "method": "majority"}
+    answered = combine(label_studio(tasks), **how, separator=",", per_object=True)
+    assert answered["consensus"].to_list() == ["news,sport"]
+
+
 def test_a_ground_truth_is_a_known_label_and_no_vote():
     tasks = [
         task(
@@ -283,10 +291,10 @@ FLAT = [
 
 def test_each_user_of_a_record_of_argilla_is_a_row():
     table = read_argilla(NESTED, backend="polars")
-    assert table.columns == ["text", "source", *SAID, "stars", "topics=a", "topics=b"]
+    assert table.columns == ["text", "source", *SAID, "stars", "topics", "topics=a", "topics=b"]
     assert table.rows() == [
-        ("fine", "web", "r1", "ann", "good", 4, True, True),
-        ("fine", "web", "r1", "bob", "bad", None, False, True),
+        ("fine", "web", "r1", "ann", "good", 4, ["a", "b"], True, True),
+        ("fine", "web", "r1", "bob", "bad", None, ["b"], False, True),
     ]
 
 

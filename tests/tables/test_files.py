@@ -23,9 +23,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from ec3learn.cli.app import require_outputs
 from ec3learn.tables import combine
 from ec3learn.tables.columns import Naming
-from ec3learn.tables.files import combine_file, content_of_file, open_file, require_outputs
+from ec3learn.tables.files import combine_file, content_of_file, open_file
 from ec3learn.tables.formats import Format
 
 from ..strategies import fuzzed
@@ -507,6 +508,17 @@ def test_a_broken_file_is_refused_in_one_sentence(tmp_path, name, content, words
     assert str(refused.value).startswith(str(tmp_path / name))
 
 
+def test_an_arrow_file_whose_texts_end_beyond_it_is_refused(tmp_path):
+    path, table = tmp_path / "x.arrow", pa.table({"vote": ["a", "bb", "c"]})
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    ends, wrong = (np.array([0, 1, 3, end], dtype=np.int32).tobytes() for end in (4, 1 << 30))
+    assert ends in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(ends, wrong))
+    with pytest.raises(ValueError, match="cannot be read as arrow: "):
+        rows_of(path)
+
+
 @pytest.mark.parametrize("ending", ["parquet", "arrow", "csv", "jsonl.gz"])
 @fuzzed(25)
 @given(place=st.floats(0, 1), bit=st.integers(0, 7))
@@ -561,9 +573,8 @@ def test_a_file_that_was_cut_is_refused_unless_all_its_rows_but_the_last_are_who
     except (ValueError, UserWarning) as refused:
         assert "\n" not in str(refused)
     else:
-        sure = (
-            len(found) - 1 if ending == "csv" else len(found)
-        )  # a last line of two fields, one empty, looks whole
+        # A last line of two fields, one empty, looks whole.
+        sure = max(len(found) - 1, 0) if ending == "csv" else len(found)
         assert found[:sure] == rows[:sure]
 
 
@@ -588,7 +599,7 @@ def test_wrong_probabilities_are_counted_by_rows_of_the_file(tmp_path):
         "x.csv",
         {"p_a": ["0.9"] * 5 + ["0.8"] * 3 + ["0.1"], "p_b": ["0.1"] * 5 + ["0.4"] * 3 + ["0.9"]},
     )
-    words = "got a row that sums to 1.2 at row 5 of the file, counted from 0, in column 'm', and 2 more. Divide each row by its sum."
+    words = "got a row that sums to 1.2 at row 5 of the file, counted from 0, in column 'm', and 2 more. Pass normalize=True to divide each row by its sum."
     with opened(path) as table, pytest.raises(ValueError, match=re.escape(words)):
         answered_of(table, classifiers={"m": "p_*"})
 

@@ -798,7 +798,6 @@ def test_criteria_are_combined_each_for_itself_and_come_back_in_one_table(kind, 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda table: table.lazy(), "by='criterion' is for a table in memory"),
         (lambda table: table.drop("criterion"), "by must name a column of the table"),
         (lambda table: table.with_columns(criterion=None), "by must not be missing"),
     ],
@@ -807,6 +806,104 @@ def test_a_criterion_that_is_not_there_is_refused(change, message):
     table = pl.DataFrame({"criterion": ["x", "y"], "a": ["x", "y"], "b": ["x", "y"]})
     with pytest.raises(InputError, match=message):
         combine(change(table), classifiers=["a", "b"], by="criterion")
+
+
+@pytest.mark.parametrize("kind", ["polars", "duckdb"])
+def test_criteria_of_a_lazy_table_are_combined_as_those_of_one_in_memory(kind):
+    rng = np.random.default_rng(0)
+    said = {f"judge_{j}": rng.choice(["yes", "no"], 40).tolist() for j in range(3)}
+    frame = pl.DataFrame({"n": range(40), "criterion": ["true", "clear"] * 20, **said})
+    lazy = frame.lazy() if kind == "polars" else duckdb.connect().from_arrow(frame.to_arrow())
+    answered = combine(lazy, classifiers="judge_*", by="criterion", proba=True)
+    rows = answered.collect() if kind == "polars" else answered.pl()
+    expected = combine(frame, classifiers="judge_*", by="criterion", proba=True)
+    assert_frame_equal(rows.sort("n"), expected)
+
+
+def test_votes_are_counted_on_request():
+    table = pd.DataFrame({"a": ["x", "x"], "b": ["x", "y"], "c": ["y", None]})
+    answered = combine(table, classifiers=["a", "b", "c"], counts=True, method="majority")
+    assert answered[["n_votes", "votes_x", "votes_y"]].values.tolist() == [[3, 2, 1], [2, 1, 1]]
+    lazy = combine(pl.LazyFrame(table), classifiers=["a", "b", "c"], counts=True).collect()
+    assert lazy.select("n_votes", "votes_x", "votes_y").rows() == [(3, 2, 1), (2, 1, 1)]
+
+
+def test_soft_votes_are_shared_and_classes_without_votes_count_none():
+    table = pl.DataFrame({"m_x": [0.25], "m_y": [0.75], "m_z": [0.0], "hard": ["y"]})
+    answered = combine(table, classifiers=[{"m": "m_*"}, "hard"], counts=True)
+    assert answered.select("n_votes", "^votes_.*$").rows() == [(2, 0.25, 1.75, 0.0)]
+
+
+def test_scores_that_do_not_sum_to_1_are_divided_by_their_sum_on_request():
+    table = pl.DataFrame({"m_a": [1.0, 3.0], "m_b": [1.0, 1.0], "n_a": [0.2, 0.1], "n_b": [0.3, 9]})
+    how = {"classifiers": {"m": "m_*", "n": "n_*"}, "method": "soft-vote", "proba": True}
+    with pytest.raises(InputError, match=r"Pass normalize=True to divide each row by its sum\.$"):
+        combine(table, **how)
+    with pytest.raises(InputError, match=r"Pass normalize=True to divide each row by its sum\.$"):
+        combine(table.lazy(), **how)
+    assert combine(table, **how, normalize=True)["proba_a"].round(3).to_list() == [0.45, 0.38]
+
+
+SETS = pl.DataFrame(
+    {
+        "task": [1, 1, 1, 2, 2, 2, 3],
+        "who": ["a", "b", "c", "a", "b", "c", "a"],
+        "said": ["sport; news", "sport", "news;sport", "", "art", "", None],
+    }
+)
+
+
+@pytest.mark.parametrize("kind", ["text", "lists", "pandas", "arrow"])
+def test_each_label_of_answers_with_several_is_decided_by_itself(kind):
+    lists = SETS.with_columns(pl.col("said").str.split(";"))
+    native = {
+        "text": lambda: SETS,
+        "lists": lambda: lists,
+        "pandas": lists.to_pandas,
+        "arrow": lists.to_arrow,
+    }[kind]()
+    how = LONG | {"objects": "task", "voters": "who", "classifiers": "said", "method": "majority"}
+    how |= {"separator": ";", "per_object": True, "proba": True, "counts": True}
+    table, found = combine(native, **how, return_consensus=True)
+    rows = (
+        table if isinstance(table, pl.DataFrame) else pl.DataFrame(nw.from_native(table).to_dict())
+    )
+    assert rows.select("task", "consensus", "proba_news").rows()[:2] == [
+        (1, "news;sport", pytest.approx(2 / 3)),
+        (2, "", 0),
+    ]
+    assert rows["confidence"].to_list()[:2] == pytest.approx([2 / 3, 2 / 3])
+    assert rows.select("n_votes", "votes_art", "votes_sport").rows()[:2] == [(3, 0, 3), (3, 1, 0)]
+    assert list(found) == ["art", "news", "sport"]
+
+
+def test_wide_sets_keep_the_rows_and_use_sets_that_are_known():
+    table = pd.DataFrame(
+        {"a": [["x"], ["x", "y"]], "b": [["x"], ["x", "y"]], "gold": [None, ["y"]]},
+        index=["one", "two"],
+    )
+    answered = combine(table, classifiers=["a", "b"], known="gold", separator=",")
+    assert answered["consensus"].to_dict() == {"one": "x", "two": "y"}
+    assert answered["a"].tolist() == [["x"], ["x", "y"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"table": SETS.lazy()}, "separator=';' is for a table in memory"),
+        ({"by": "task"}, "separator must be a text such as ';', and by left out, got ';'"),
+        ({"separator": ""}, "separator must be a text such as ';', and by left out, got ''"),
+        ({"table": SETS.with_columns(said=pl.lit(""))}, "classifiers must hold at least one label"),
+        (
+            {"table": SETS.with_columns(votes_art=1), "counts": True},
+            "must have no column 'votes_art'",
+        ),
+    ],
+)
+def test_sets_that_cannot_be_combined_are_refused(change, message):
+    how = {"table": SETS, "objects": "task", "voters": "who", "classifiers": "said"}
+    with pytest.raises(InputError, match=message):
+        combine(**how | {"separator": ";"} | change)
 
 
 def test_a_table_alone_is_refused_with_its_columns():

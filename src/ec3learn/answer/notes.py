@@ -47,6 +47,7 @@ NoteKind = Literal[
 
 # How to draw labels that calibrate; the command has its own form of it.
 DRAW_LABELS = "consensus.ask(30, goal='share')"
+LEAVE_OUT = "votes.drop"  # voters, likewise
 
 # Kinds that say: look twice before you use the answer. The others only say how it came about.
 WARNINGS: set[NoteKind] = {

@@ -10,12 +10,10 @@ import signal
 import sys
 import warnings
 from io import TextIOWrapper
-from typing import Any
 
 from .._checks import InputError
 from .._files import end_at_once
-from .._progress import CLEAR
-from .._text import printable
+from .._text import CLEAR, printable
 
 DONE, INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 
@@ -24,7 +22,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command with these arguments, or those of the process; returns the exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if arguments is None:
-        end_at_once(*_ending())
+        ending = [signal.SIGTERM, signal.SIGINT]
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+            ending.append(signal.SIGHUP)  # a terminal has gone; nohup ignores it
+        end_at_once(*ending)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what its encoding cannot hold is escaped
             stream.reconfigure(errors="backslashreplace")
@@ -40,23 +41,17 @@ def main(arguments: list[str] | None = None) -> int:
         return _explain(error, words)
 
 
-def _ending() -> set[signal.Signals]:
-    """The signals that end the command; nohup ignores the one of a terminal that goes."""
-    ending = {signal.SIGTERM, signal.SIGINT}
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        ending.add(signal.SIGHUP)
-    return ending
-
-
 def _run(words: list[str]) -> int:
     import click
 
     from .app import app
 
+    if words[:1] != ["combine"]:  # the command that most runs need is quicker without the others
+        from . import commands  # noqa: F401
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)  # those meant for users
-        warnings.showwarning = _show_warning
+        warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
         try:
             code = app(words or ["--help"], prog_name="ec3learn", standalone_mode=False)
         except click.Abort:
@@ -80,8 +75,8 @@ def _sentence(error: Exception, words: list[str]) -> str:
         option = _option_of(error.argument, words)
         return f"{error} (option {option})" if option else str(error)
     if isinstance(error, ModuleNotFoundError) and error.name:
-        library = error.name.partition(".")[0]
-        return f"The command ec3learn needs {library}: pip install 'ec3learn[cli]'."
+        needed = error.name.partition(".")[0]
+        return f"The command ec3learn needs {needed}: pip install 'ec3learn[cli]'."
     if isinstance(error, OSError) and error.strerror:
         return f"{printable(str(error.filename or 'The output'))}: {error.strerror}."
     if isinstance(error, MemoryError):
@@ -105,7 +100,3 @@ def _option_of(argument: str, words: list[str]) -> str | None:
 def _say(sentence: str) -> None:
     begin = CLEAR if sys.stderr.isatty() else ""  # a line of progress may stand there
     print(f"{begin}ec3learn: {printable(' '.join(sentence.split()))}", file=sys.stderr)
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    _say(f"warning: {message}")

@@ -1,26 +1,48 @@
-"""The commands of `ec3learn`: each turns its options into arguments and calls the library.
+"""The command's parts that all commands share, and the commands combine and apply.
 
-Libraries are imported inside the commands, so that `ec3learn --help` loads none of them.
+A command turns its options into arguments and calls the library. Libraries are imported inside the
+commands, so that `ec3learn --help` loads none of them.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
-from dataclasses import replace
-from json import dumps
-from textwrap import fill, indent
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import is_dataclass, replace
+from json import dumps, loads
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from .. import __version__
-from .._checks import InputError, require_integer
+from .._checks import InputError, require_integer, unknown_name
+from .._files import is_plain, place_for
 from .._table import Table
-from .._text import printable
+from .._text import UNSHOWN, arg, printable
 from . import options as o
-from . import trust
-from .parsing import combined, method_from, names, naming_from, opened, prepare, show, tell_written
+from .options import Options, class_shares, naming_from, pair
+
+if TYPE_CHECKING:
+    from ..answer import Note
+    from ..methods import Method
+    from ..tables.files import AnsweredFile, FileTable
+
+
+@click.group(
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "show_default": True,
+        "max_content_width": 100,
+    }
+)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def app(debug: bool) -> None:
+    """One answer from many models, annotators or judges, and from clusterings."""
 
 
 @o.command
@@ -35,6 +57,7 @@ from .parsing import combined, method_from, names, naming_from, opened, prepare,
     default="argmax",
     help="How labels follow from probabilities: argmax, or mass, which keeps the class shares.",
 )
+@o.method("--counts", is_flag=True, help="Add the number of votes, n_votes, and of each class.")
 @o.id
 @o.truth
 @o.max_rows
@@ -96,10 +119,11 @@ def combine(
         from ..report import require_jinja2
 
         require_jinja2()  # before anything is written
-    added = {name: options[name] for name in ("proba", "rule", "prefix")}
+    added = {name: options[name] for name in ("proba", "counts", "rule", "prefix")}
     with combined(votes, options, **added) as answered:
         named, truth = answered.named()
         summary = answered.consensus.summary(method_from(options), truth=answered.truth, fast=fast)
+        summary = replace(summary, notes=in_options(summary.notes))
         if out is not None:
             answered.write(out, options["out_format"], overwrite, per_object=options["per_object"])
         shown = json or contested is not None or (text is not None and report is not None)
@@ -168,185 +192,149 @@ def apply(consensus: str, votes: str, json: bool, **options: Any) -> None:
         warnings.warn(str(note), stacklevel=1)
 
 
-@o.command
-@o.votes
-@o.naming
-@o.solving
-@o.reading
-@o.option(
-    "--object",
-    metavar="NUMBER",
-    required=True,
-    help="The row, counted from 0; with --id or --objects, a value of that column.",
-)
-@o.id
-@o.max_rows
-@o.json
-def explain(votes: str, object: str, json: bool, **options: Any) -> None:
-    """Explain the answer for one object.
-
-    Shows the vote of each base model, and how much it gave to each class.
-
-    For example:
-    ec3learn explain votes.csv --object 17 --classifiers svm,tree --clusterings kmeans
-    ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
-    """
-    with combined(votes, options) as answered:
-        explanation = answered.by_row()[0].explain(answered.object_called(object))
-    show(replace(explanation, object=object), json)
-
-
-@o.command
-@o.votes
-@o.naming
-@o.solving
-@o.reading
-@o.id
-@o.max_rows
-@o.files("--out", "-o", metavar="FILE", help="Write the table of voters.")
-@o.overwrite
-@o.json
-def voters(votes: str, json: bool, **options: Any) -> None:
-    """Show how good each voter is, those in trouble first.
-
-    VOTES may also be a consensus saved by `ec3learn combine --save`.
-
-    For example:
-    ec3learn voters votes.csv --classifiers svm,tree --clusterings kmeans
-    ec3learn voters mails.ec3
-    """
-    from ..consensus import Consensus
-    from ..diagnosis.voters import worst_first
-    from ..tables.files import write_table
-
-    if votes.endswith(".ec3"):
-        for name in ("known", "classifiers", "clusterings"):
-            if options[name]:
-                must = "must be left out for a saved consensus, which does not hold the votes"
-                raise InputError(name, must, came=", ".join(options[name]))
-        if options["out"]:
-            raise InputError("out", "must be left out for a saved consensus: pass --json")
-        consensus = Consensus.load(votes)
-    else:
-        prepare(votes, {"out": options["out"]}, options)
-        with combined(votes, options) as answered:
-            consensus = answered.consensus
-            if options["out"]:
-                table = worst_first(consensus)
-                write_table(table, answered.file, options["out"], options["overwrite"])
-                return tell_written(options)
-    show(worst_first(consensus), json)
-    if not json:
-        for note in consensus.notes:
-            if note.kind == "two voters":
-                show(f"\nNote: {note}")
-
-
-@o.command
-@o.votes
-@o.naming
-@o.labels
-@o.reading
-@o.method(
-    "--methods",
-    multiple=True,
-    metavar="METHODS",
-    help="The methods, separated by commas; by default all that `ec3learn methods` lists.",
-)
-@o.id
-@o.truth
-@o.fast
-@o.json
-def compare(
-    votes: str,
-    methods: tuple[str, ...],
-    fast: bool,
-    json: bool,
-    **options: Any,
-) -> None:
-    """Compare the methods on the same votes.
-
-    Shows how often they disagree, and how often each is right where labels are known.
-
-    For example:
-    ec3learn compare votes.csv --classifiers svm,tree,bayes --clusterings kmeans --known gold
-    ec3learn compare votes.csv -c svm,tree,bayes --methods auto,majority --truth truth
-    """
-    from ..methods import compare as compare_methods
-    from ..tables.files import content_of_file
-
-    with opened(votes, options) as table:
-        content = content_of_file(table, naming_from(options), id=options["id"])
-        chosen = names(methods) if methods else None
-        compared = compare_methods(
-            content.votes, content.known, chosen, truth=content.truth, fast=fast
-        )
-    show({"methods": compared, "note": compared.note} if json else compared, json)
-
-
-@o.command
-@o.json
-def methods(json: bool) -> None:
-    """List the methods, and their parameters for --set.
-
-    For example:
-    ec3learn methods
-    """
-    from ..methods import describe_methods
-
-    rows = describe_methods()
-    if json:
-        return show(rows, json)
-    for row in rows:
-        print(f"{row['method']:22}{row['what']}")
-        values = {name: dumps(value).strip('"') for name, value in row["set"].items()}
-        pairs = " ".join(f"{name}={value}" for name, value in values.items())
-        if pairs:
-            print(indent(fill(pairs, 96, break_on_hyphens=False), " " * 4))
-
-
-@o.command
-@o.files("--votes", metavar="FILE", help="Only write the table of votes, as CSV.")
-@o.overwrite
-def demo(votes: str | None, overwrite: bool) -> None:
-    """Show what it does on 600 made-up emails.
-
-    Five classifiers and two clusterings have looked at them.
-
-    For example:
-    ec3learn demo
-    ec3learn demo --votes votes.csv
-    """
-    from ..demo import solve_demo, write_demo
-
-    if votes is not None:
-        write_demo(votes, overwrite)
-        columns = "-c svm,tree,bayes,knn,rules -k kmeans,dbscan --known gold"
-        print(printable(f"Written: {votes}. Try: ec3learn combine {votes} {columns}"))
-        return
-    right, consensus = solve_demo()
-    print(
-        f"How often each is right about emails without a known label, where it votes:\n{right}\n",
-        f"The base models:\n{consensus.voters()}\n",
-        f"The most contested emails:\n{consensus.contested(5)}\n",
-        "To try it on a file: ec3learn demo --votes votes.csv",
-        sep="\n",
-    )
-
-
-@click.group(
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "show_default": True,
-        "max_content_width": 100,
-    }
-)
-@click.version_option(__version__, message="%(prog)s %(version)s")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def app(debug: bool) -> None:
-    """One answer from many models, annotators or judges, and from clusterings."""
-
-
-judging = (trust.agreement, trust.ask, trust.estimate)
-for each in (combine, apply, explain, voters, compare, *judging, methods, demo):
+for each in (combine, apply):
     app.add_command(each)
+
+# ---- what commands share -------------------------------------------------------------------------
+
+
+def method_from(options: Options) -> Method:
+    """The method with its parameters."""
+    from ..methods import method_of
+    from ..methods.base import with_class_prior
+
+    name = options["method"]
+    method = method_of(name, "method")
+    allowed = method.get_params()
+    for parameter, value in (pair(word, "settings") for word in options["settings"]):
+        if parameter not in allowed:
+            raise unknown_name("parameter", parameter, allowed, of=f" of {name}")
+        try:
+            method.set_params(**{parameter: loads("Infinity" if value == "inf" else value)})
+        except ValueError:
+            method.set_params(**{parameter: value})
+    if options["class_prior"]:
+        method = with_class_prior(method, class_shares(options["class_prior"]))
+    return method
+
+
+def opened(
+    votes: str, options: Options, out: str | None = None
+) -> AbstractContextManager[FileTable]:
+    """The table of votes in a file; temporary files are beside the output."""
+    from ..tables.files import open_file
+
+    how = {name: options[name] for name in ("format", "delimiter", "encoding", "sheet", "memory")}
+    return open_file(votes, **how, beside=out, bar=not options.get("quiet"))
+
+
+@contextmanager
+def combined(
+    votes: str, options: Options, *, unseen: bool = False, **details: Any
+) -> Iterator[AnsweredFile]:
+    """The combined votes of a file, which is open as long as this lasts.
+
+    Known labels that are `unseen` by the method judge its answer. `details` are arguments of
+    `combine_file`.
+    """
+    from ..consensus import changed
+    from ..tables.files import combine_file
+
+    method, naming = method_from(options), replace(naming_from(options), unseen=unseen)
+    details |= {"max_rows": options["max_rows"], "id": options["id"]}
+    with opened(votes, options, options.get("out")) as table:
+        answered = combine_file(table, naming, method, **details)
+        notes = in_options(answered.consensus.solution.notes)
+        yield replace(answered, consensus=changed(answered.consensus, notes=notes))
+
+
+def in_options(notes: tuple[Note, ...]) -> tuple[Note, ...]:
+    """The notes with calls of Python as options of the command."""
+    from ..answer.notes import DRAW_LABELS, LEAVE_OUT
+
+    calls = {DRAW_LABELS: "ec3learn ask --goal share -n 30", LEAVE_OUT: "--exclude"}
+    for call, option in calls.items():
+        notes = tuple(replace(note, text=note.text.replace(call, option)) for note in notes)
+    return notes
+
+
+def prepare(votes: str, outputs: Mapping[str, str | None], options: Options) -> None:
+    """Refuse outputs that cannot be written, before any work; silence warnings if asked."""
+    from ..tables.files import files_of
+
+    for name in ("out_format", "per_object"):
+        if options.get(name) and outputs["out"] is None:
+            raise InputError(name, phrase=f"{name} needs a file to write, out, got none")
+    read = files_of(votes)
+    inputs = {"votes": read, "known": options.get("known"), "truth": options.get("truth")}
+    whole = len(read) == 1 and "per_object" in options and not options["per_object"]
+    require_outputs(outputs, options["overwrite"], inputs, whole)
+    if options.get("quiet"):
+        warnings.simplefilter("ignore")
+
+
+def require_outputs(
+    paths: Mapping[str, str | None],
+    overwrite: bool,
+    inputs: Mapping[str, str | Sequence[str] | None],
+    out_has_votes: bool = False,
+) -> None:
+    """Refuse outputs that cannot be written, exist already, or are a file that is used otherwise.
+
+    Only `out` may replace an input, `votes`, and only if it has all that is in there.
+    """
+    outputs = {argument: path for argument, path in paths.items() if path is not None}
+    for argument, path in outputs.items():
+        if path != "-":
+            place_for(path, overwrite, argument)
+        elif argument in ("save", "report"):
+            raise InputError(argument, "must be a file: standard output is for tables", got=path)
+        for other, files in inputs.items():
+            replaces = out_has_votes and (argument, other) == ("out", "votes")
+            read = [files] if isinstance(files, str) else files or ()
+            if not replaces and any(_is_same_file(path, file) for file in read):
+                raise InputError(argument, "must not be a file that is read", got=path)
+    plain = [os.path.realpath(path) for path in outputs.values() if is_plain(path)]
+    if len(set(plain)) < len(plain):
+        *names, last = map(arg, outputs)
+        phrase = f"{', '.join(names)} and {last} must name different files"
+        raise InputError(next(iter(outputs)), phrase=phrase)
+
+
+def _is_same_file(path: str, read: str) -> bool:
+    """Whether a file that is read, as FILE or FILE:COLUMN, is the one at a path."""
+    files = [file for file in (read, read.rpartition(":")[0]) if os.path.isfile(file)]
+    return os.path.isfile(path) and any(os.path.samefile(path, file) for file in files)
+
+
+# ---- what is printed -----------------------------------------------------------------------------
+
+
+def tell_written(options: Options) -> None:
+    """Say that the output is there."""
+    if options["out"] not in (None, "-") and not options.get("quiet"):
+        print(printable(f"Written: {options['out']}"), file=sys.stderr)
+
+
+def show(result: Any, json: bool = False, file: TextIO | None = None) -> None:
+    """Print a result, without anything that a terminal would obey."""
+    if json:
+        text = dumps(_plain(result), ensure_ascii=False)
+        print(UNSHOWN.sub(lambda sign: f"\\u{ord(sign.group()):04x}", text), file=file)
+    else:
+        print(printable(str(result), lines=True), file=file)
+
+
+def _plain(value: Any) -> Any:
+    """Tables and objects as lists and dicts; infinity and NaN, which JSON lacks, as None."""
+    if isinstance(value, Table):
+        value = list(value.rows())
+    elif hasattr(value, "as_dict"):
+        value = value.as_dict()
+    elif is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -1,16 +1,24 @@
-"""Options that several commands share: each group is one decorator."""
+"""Options that several commands share, each group one decorator, and their values."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from inspect import getdoc
 from textwrap import indent
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from .._checks import InputError
+
+if TYPE_CHECKING:
+    from ..tables.columns import Naming
+
+Options = Mapping[str, Any]  # the options of a command by name
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Function], Function]
 
@@ -151,6 +159,11 @@ naming = group(
         help="Take labels that differ only in case, spaces around them or Unicode forms for one.",
     ),
     columns(
+        "--normalize",
+        is_flag=True,
+        help="Divide the probabilities of --soft by their sum, where they do not sum to 1.",
+    ),
+    columns(
         "--missing",
         multiple=True,
         metavar="LABELS",
@@ -242,3 +255,141 @@ answers = group(
     overwrite,
     quiet,
 )
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+def names(words: Sequence[str]) -> list[str]:
+    """Names that are separated by commas or given one by one.
+
+    Examples
+    --------
+    >>> names(["svm, tree", "clf_*"])
+    ['svm', 'tree', 'clf_*']
+    """
+    return [name.strip() for word in words for name in word.split(",") if name.strip()]
+
+
+def soft_models(words: Sequence[str]) -> dict[str, Any]:
+    """Soft classifiers with their columns.
+
+    Examples
+    --------
+    >>> soft_models(["svm=svm_*", "nn=spam:p1,ham:p2"])
+    {'svm': 'svm_*', 'nn': {'spam': 'p1', 'ham': 'p2'}}
+    """
+    models: dict[str, Any] = {}
+    for word in words:
+        name, columns = pair(word, "soft")
+        parts = names([columns])
+        if all(":" in part for part in parts):
+            models[name] = dict(part.split(":", 1) for part in parts)
+        else:
+            models[name] = parts[0] if len(parts) == 1 else parts
+    return models
+
+
+def scale_from(options: Options) -> Any:
+    """The scale of all voters, or a dict of voter -> scale, with answers as text.
+
+    Examples
+    --------
+    >>> options = {"scale": ["1-3"], "unordered": ["unsure"], "direction": "up", "outside": "error"}
+    >>> scale_from(options)
+    Scale(values=(1, 2, 3), unordered=('unsure',), direction='up', outside='error')
+    >>> list(scale_from(options | {"scale": ["ann=low,medium,high", "bob=0-9"]}))
+    ['ann', 'bob']
+    >>> scale_from(options | {"scale": ["0.0-1.0"]})
+    Scale(values=0.0, unordered=1.0, direction='up', outside='error')
+    """
+    from ..tables.content import whole
+    from ..votes import Scale
+
+    how = {name: options[name] for name in ("direction", "outside")}
+    how["unordered"] = list(map(whole, names(options["unordered"])))
+    if not options["scale"]:
+        for name, default in {"unordered": [], "outside": "error", "direction": "up"}.items():
+            if how[name] != default:
+                raise InputError(name, phrase=f"{name} needs a scale, got none")
+        return None
+    parts = [("", word) if "=" not in word else pair(word, "scale") for word in options["scale"]]
+    scales: dict[str, Scale] = {}
+    for name, word in parts:
+        ends = re.fullmatch(r"(-?\d*\.\d+) *(?:-|\.\.) *(-?\d*\.\d+)", word.strip())
+        if ends is not None:  # numbers with a point: scores of any value between them
+            scales[name] = Scale(**how | {"values": float(ends[1]), "unordered": float(ends[2])})
+        else:
+            scales[name] = Scale(_answers(word), **how)
+    if len(scales) < len(parts) or ("" in scales and len(scales) > 1):
+        must = "must be one scale for all voters, or one for each as NAME=ANSWERS"
+        raise InputError("scale", must, came=", ".join(options["scale"]))
+    return scales.get("", scales)
+
+
+def _answers(word: str) -> list[Any]:
+    """The answers of a scale: all integers from one to another (1-9, 1..9), or a list."""
+    from ..tables.content import whole
+
+    ends = re.fullmatch(r"(-?\d+) *(?:-|\.\.) *(-?\d+)", word.strip())
+    if ends is not None:
+        low, high = int(ends[1]), int(ends[2])
+        return list(range(low, high + 1) if low <= high else range(low, high - 1, -1))
+    listed = names([word])
+    if len(listed) < 2:
+        must = "must name at least two answers, from low to high"
+        raise InputError("scale", must, came=word, remedy="Write 0-9, or low,medium,high.")
+    return [whole(answer) for answer in listed]
+
+
+def naming_from(options: Options) -> Naming:
+    """The names of the columns; `apply` has no options for classes and known labels."""
+    from ..tables.columns import Naming
+
+    models = soft_models(options["soft"])
+    classifiers = [*names(options["classifiers"]), *([models] if models else [])]
+    clusterings = names(options["clusterings"])
+    naming = Naming(
+        classifiers,
+        clusterings,
+        objects=options["objects"],
+        voters=options["voters"],
+        missing=names(options["missing"]),
+        scale=scale_from(options),
+        repeats=options["repeats"],
+        clean=options["clean"],
+        normalize=options["normalize"],
+        exclude=names(options["exclude"]),
+    )
+    if "known" not in options:
+        return replace(naming, classifiers=classifiers or None, clusterings=clusterings or None)
+    known = list(options["known"])
+    return replace(
+        naming,
+        known=known if len(known) > 1 else next(iter(known), None),
+        classes=None if options["classes"] is None else names([options["classes"]]),
+        truth=options.get("truth"),
+    )
+
+
+def class_shares(words: Sequence[str]) -> dict[str, float]:
+    """The shares of classes.
+
+    Examples
+    --------
+    >>> class_shares(["toxic=.1, other=.2"])
+    {'toxic': 0.1, 'other': 0.2}
+    """
+    pairs = [pair(word, "class_prior", "CLASS=SHARE") for word in names(words)]
+    try:
+        return {name: float(share) for name, share in pairs}
+    except ValueError:
+        must = "must be CLASS=SHARE with a number"
+        raise InputError("class_prior", must, came=", ".join(words)) from None
+
+
+def pair(word: str, argument: str, form: str = "NAME=VALUE") -> tuple[str, str]:
+    """A name and its value."""
+    name, _, value = word.partition("=")
+    if not name or not value:
+        raise InputError(argument, f"must be {form}", got=word)
+    return name.strip(), value.strip()

@@ -12,7 +12,7 @@ import numpy as np
 from .._table import Table, first_rows
 from .._text import arg, count, listed, percent, printable, shown, some
 from ..algebra.membership import normalised
-from ..answer.notes import Note, NoteKind, one_per_kind
+from ..answer.notes import LEAVE_OUT, Note, NoteKind, one_per_kind
 from ..answer.solution import Solution, Solved, solution_of
 from ..votes import Votes, has_clusterings, n_alike
 from ..votes.labels import plain
@@ -248,8 +248,9 @@ def _disagree(solution: Solution, votes: Majority) -> bool:
 WHAT_VOTES_DO: dict[Doubt, str] = {
     "worse than chance": "agree with the answer less often than random ones would.",
     "no better than chance": "agree with the answer no more often than random ones would.",
-    "always says the same": "carry no information about an object. Leave them out.",
+    "always says the same": "carry no information about an object.",
 }
+TRY = f"Try it without them ({LEAVE_OUT})."
 
 
 def _voter_notes(solution: Solution) -> list[Note]:
@@ -260,9 +261,9 @@ def _voter_notes(solution: Solution) -> list[Note]:
             label = "" if row["says"] is None else f" ({row['says']!r})"
             names[row["doubt"]].append(shown(row["model"]) + label)
     return [
-        Note(doubt, f"{doubt.capitalize()}: {some(voters)}. Such votes {WHAT_VOTES_DO[doubt]}")
-        for doubt, voters in names.items()
-        if voters
+        Note(doubt, f"{doubt.capitalize()}: {some(who)}. Such votes {WHAT_VOTES_DO[doubt]} {TRY}")
+        for doubt, who in names.items()
+        if who
     ]
 
 

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .combining import combine, extend, votes_from
-    from .exports import read_argilla, read_label_studio
-    from .predictions import argilla_suggestions, label_studio_predictions
+    from .exports import (
+        argilla_suggestions,
+        label_studio_predictions,
+        read_argilla,
+        read_label_studio,
+    )
 
 __all__ = [
     "argilla_suggestions",
@@ -24,17 +28,10 @@ __all__ = [
     "votes_from",
 ]
 
-HOMES = {
-    "read_argilla": "exports",
-    "read_label_studio": "exports",
-    "argilla_suggestions": "predictions",
-    "label_studio_predictions": "predictions",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Load a name from its module; the command needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = HOMES.get(name, "combining")
+    home = "combining" if name in ("combine", "extend", "votes_from") else "exports"
     return getattr(import_module(f".{home}", __name__), name)

@@ -13,32 +13,22 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from .._checks import InputError, InputTypeError, require_choice, unknown_name
+from .._checks import InputError, InputTypeError, require_bool, require_choice, unknown_name
 from .._text import arg, count, listed
 from ..answer import ExtendWarning
 from ..consensus import Consensus
 from ..votes.assembly import REPEATS, Repeats
 from ..votes.labels import Label, label_list, plain
-from ..votes.reading import seen_by_narwhals
-from .engines import JOINS, OURS, Frame
 
+Frame = Any  # a DataFrame or LazyFrame of narwhals
+OURS = "__ec3learn_"  # how the names of our columns begin, until they are dropped again
+LONG = "a long table, with one row per vote"
+WIDE = "a table in memory with one row per object"
+ROW = f"{OURS}row"  # numbers the rows of a file
 # A column of labels; of a soft model one column of shares per class or cluster.
 Column = str | dict[Label, str]
 
 # ---- tables --------------------------------------------------------------------------------------
-
-
-def as_frame(table: Any) -> Frame:
-    """See a table through narwhals; refuse what is no table of a supported kind."""
-    frame = seen_by_narwhals(dataset_as_arrow(table) if is_dataset(table) else table)
-    lazy = isinstance(frame, nw.LazyFrame) and frame.implementation in JOINS
-    if not isinstance(frame, nw.DataFrame) and not lazy:
-        must = (
-            "must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation, "
-            "a Dask or Spark DataFrame or a Dataset of Hugging Face"
-        )
-        raise InputTypeError("table", must, came=type(table).__name__)
-    return frame
 
 
 def is_dataset(table: Any) -> bool:
@@ -67,6 +57,16 @@ def names_in(frame: Frame) -> list[str]:
     return [name for name in frame.collect_schema().names() if not str(name).startswith(OURS)]
 
 
+def text(value: object) -> str:
+    """Write a text in SQL."""
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def quoted(name: str) -> str:
+    """Write a column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 # ---- columns -------------------------------------------------------------------------------------
 
 
@@ -85,6 +85,7 @@ class Naming:
     repeats: Repeats = "mean"  # of a long table
     id: str | None = None  # the column that names the rows of a table in memory
     clean: bool = False  # labels that differ only in spelling are one
+    normalize: bool = False  # soft votes in a row are divided by their sum
     exclude: Collection[str] = ()  # voters that are left out
     truth: str | None = None  # a column of labels to judge the answer by
     unseen: bool = False  # known labels judge the answer too: the method does not see them
@@ -102,12 +103,11 @@ class Naming:
             return replace(replace(self, known=None).find(frame), known_labels=self.known)
         self._require_roles(names_in(frame))
         require_choice("repeats", self.repeats, REPEATS)
-        if self.objects is None and self.repeats != "mean":
-            must = "is for a long table, with one row per vote"
-            raise InputError("repeats", phrase=f"{arg('repeats', self.repeats)} {must}")
-        if self.id is not None and not (self.objects is None and isinstance(frame, nw.DataFrame)):
-            must = "is for a table in memory with one row per object"
-            raise InputError("id", phrase=f"{arg('id', self.id)} {must}")
+        require_bool("normalize", self.normalize)
+        in_long = self.objects is not None
+        only_for(LONG, in_long or self.repeats == "mean", "repeats", self.repeats)
+        has_rows = not in_long and isinstance(frame, nw.DataFrame)
+        only_for(WIDE, has_rows or self.id is None, "id", self.id)
         classes = None if self.classes is None else label_list("classes", self.classes)
         roles = {self.known, self.truth, self.objects, self.voters, self.id}
         clusters = find_models(frame, self.clusterings, "clusterings", roles)
@@ -224,10 +224,8 @@ class Columns(Naming):
 
     def require_long(self) -> None:
         """Refuse a table that has one row per object already."""
-        if self.objects is None:
-            phrase = f"{arg('per_object')} is for a long table, with one row per vote"
-            remedy = f"Leave it out, or pass {arg('objects')} and {arg('voters')}."
-            raise InputError("per_object", phrase=phrase, remedy=remedy)
+        remedy = f"Leave it out, or pass {arg('objects')} and {arg('voters')}."
+        only_for(LONG, self.objects is not None, "per_object", remedy=remedy)
 
 
 def hard(models: Mapping[str, Column]) -> list[str]:
@@ -242,6 +240,12 @@ def columns_in(models: Mapping[str, Column]) -> list[str]:
         for column in models.values()
         for name in (column.values() if isinstance(column, dict) else [column])
     ]
+
+
+def only_for(kind: str, is_one: bool, argument: str, value: Any = None, remedy: str = "") -> None:
+    """Refuse an argument that is for another kind of table."""
+    if not is_one:
+        raise InputError(argument, phrase=f"{arg(argument, value)} is for {kind}", remedy=remedy)
 
 
 def require_column(name: Any, columns: Iterable[str], argument: str) -> None:

@@ -6,10 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-import narwhals.stable.v2 as nw
-
-from .._checks import InputError, require_bool, require_kind
-from .._text import arg
+from .._checks import require_bool, require_kind
 from ..consensus import Consensus
 from ..diagnosis.correlation import bias_notes
 from ..diagnosis.summary import table_notes
@@ -17,17 +14,14 @@ from ..methods import Method, ReliabilityWarning, method_of
 from ..methods.base import with_class_prior
 from ..votes import Votes
 from ..votes.assembly import Repeats
-from ..votes.encoding import name_codes
-from ..votes.labels import Label, plain
-from ..votes.reading import single_column
-from .columns import Naming, as_frame, is_dataset, names_in, require_column
+from ..votes.labels import Label
+from .columns import Naming, is_dataset
 from .content import content_of
-from .engines import OURS, Frame
-from .pipeline import MOST_ROWS, Answered, Output, Rule, combine_frame, extend_frame
+from .parts import combine_parts
+from .pipeline import MOST_ROWS, Output, Rule, as_frame, combine_frame, extend_frame
 
 Table = TypeVar("Table")
 
-PLACE = f"{OURS}place"  # a column that numbers the rows of a table that is taken apart
 WEIGHTY = (
     "collapse",
     "long table",
@@ -51,13 +45,16 @@ def combine(
     missing: Label | None = None,
     scale: Any = None,
     clean: bool = False,
+    normalize: bool = False,
     repeats: Repeats = "mean",
     per_object: bool = False,
     proba: bool = False,
+    counts: bool = False,
     rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
     by: str | None = None,
+    separator: str | None = None,
     return_consensus: Literal[False] = False,
 ) -> Table: ...
 
@@ -78,13 +75,16 @@ def combine(
     missing: Label | None = None,
     scale: Any = None,
     clean: bool = False,
+    normalize: bool = False,
     repeats: Repeats = "mean",
     per_object: bool = False,
     proba: bool = False,
+    counts: bool = False,
     rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
     by: str | None = None,
+    separator: str | None = None,
     return_consensus: Literal[True],
 ) -> tuple[Table, Consensus]: ...
 
@@ -104,13 +104,16 @@ def combine(
     missing: Label | None = None,
     scale: Any = None,
     clean: bool = False,
+    normalize: bool = False,
     repeats: Repeats = "mean",
     per_object: bool = False,
     proba: bool = False,
+    counts: bool = False,
     rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
     by: str | None = None,
+    separator: str | None = None,
     return_consensus: bool = False,
 ) -> Any:
     """Combine the votes in the columns of a table, and append the answers to the table.
@@ -156,6 +159,8 @@ def combine(
     clean : bool
         Take labels that differ only in case, in spaces around them or in their form of Unicode for
         one, in lower case.
+    normalize : bool
+        Divide the soft votes in each row by their sum first, for scores that do not sum to 1.
     repeats : "mean", "last", "first" or "error"
         What to do with several votes of a voter on one object of a long table, as in
         `Votes.from_long`. Which vote is the last depends on the order of the rows, which some lazy
@@ -164,6 +169,9 @@ def combine(
         Of a long table, return one row per object: the column `objects` and the new columns.
     proba : bool
         Add a column `proba_<class>` for each class.
+    counts : bool
+        Add `n_votes`, how many votes the object has, and `votes_<class>`, how many of them are for
+        each class; a soft vote is shared.
     rule : "argmax" or "mass"
         How labels follow from probabilities, as in `Consensus.labels`.
     prefix : str
@@ -175,9 +183,15 @@ def combine(
         `Consensus.extend`. A note of the consensus says so.
     by : column name
         Combine the rows of each value of this column for themselves, such as those of each
-        criterion that judges answered; for a table in memory.
+        criterion that judges answered. The rows of a lazy table come value after value.
+    separator : str
+        For answers with several labels each: lists, or texts such as "sport;news" in which this
+        separates them. Each label is decided by itself. `consensus` has those that the object has
+        as such a text, `confidence` that of the least sure label, and `proba_<label>` is the
+        probability that it has this label. For a table in memory.
     return_consensus : bool
-        Return the `Consensus` as well, or with `by` a dict of value -> consensus: its `notes` say
+        Return the `Consensus` as well, or with `by` or `separator` one for each value or label
+        in a dict: its `notes` say
         what to watch out for, and its `summary()` all that the command prints. Without it the
         weightiest notes come as a `ReliabilityWarning`: biased voters, a collapsed answer, labels
         that look alike, columns that seem wrong. The objects of a lazy table's consensus are its
@@ -217,21 +231,24 @@ def combine(
         repeats,
         id,
         clean,
+        normalize,
     )
-    output = Output(prefix, proba, rule)
+    output = Output(prefix, proba, rule, counts)
     require_bool("per_object", per_object)
     solver = method_of(method, "method")
     if class_prior is not None:
         solver = with_class_prior(solver, class_prior)
-    parts = {None: frame} if by is None else _parts(frame, by, known)
-    answered = {
-        value: combine_frame(part, naming.find(part), solver, output, max_rows)
-        for value, part in parts.items()
-    }
-    answers = _like(table, _together(frame, by, answered, per_object))
-    found = {value: part.consensus for value, part in answered.items()}
+    if by is None and separator is None:
+        answered = combine_frame(frame, naming.find(frame), solver, output, max_rows)
+        answers = answered.per_object if per_object else answered.table
+        found: dict[Any, Consensus] = {None: answered.consensus}
+    else:
+        answers, found = combine_parts(
+            frame, naming, solver, output, max_rows, by, separator, per_object
+        )
+    answers = _like(table, answers)
     if return_consensus:
-        return answers, found[None] if by is None else found
+        return answers, found.get(None, found)
     for consensus in found.values():
         solution = consensus.solution
         notes = (*solution.notes, *table_notes(solution.require_votes("combine")))
@@ -239,32 +256,6 @@ def combine(
         for note in (*weighty, *bias_notes(solution)):
             warnings.warn(str(note), ReliabilityWarning, stacklevel=2)
     return answers
-
-
-def _parts(frame: Frame, by: str, known: Any) -> dict[Any, Frame]:
-    """The rows of each value of a column, numbered, without this column."""
-    if isinstance(frame, nw.LazyFrame):
-        raise InputError("by", phrase=f"{arg('by', by)} is for a table in memory")
-    for argument, name in {"by": by, "known": known}.items():
-        if name is not None:
-            require_column(name, names_in(frame), argument)
-    codes, values = name_codes(single_column(frame.get_column(by).to_native(), "by"), "by")
-    rows = frame.with_row_index(PLACE).drop(by)
-    return {plain(value): rows.filter((codes == i).tolist()) for i, value in enumerate(values)}
-
-
-def _together(frame: Frame, by: str | None, parts: dict[Any, Answered], per_object: bool) -> Any:
-    """The answers for all parts of a table, in its order, or one row per object and part."""
-    tables = {value: part.per_object if per_object else part.table for value, part in parts.items()}
-    if by is None:
-        return tables[None]
-    named = [nw.from_native(table).with_columns(nw.lit(v).alias(by)) for v, table in tables.items()]
-    together = nw.maybe_reset_index(nw.concat(named, how="diagonal"))
-    if per_object:
-        return together.to_native()
-    added = [name for name in together.columns if name not in (PLACE, *frame.columns)]
-    together = together.sort(PLACE)
-    return frame.with_columns(*(together.get_column(name) for name in added)).to_native()
 
 
 def votes_from(
@@ -279,13 +270,15 @@ def votes_from(
     missing: Label | None = None,
     scale: Any = None,
     clean: bool = False,
+    normalize: bool = False,
     repeats: Repeats = "mean",
 ) -> Votes:
     """Make `Votes` from the columns of a table.
 
     Parameters
     ----------
-    table, classifiers, clusterings, id, objects, voters, classes, missing, scale, clean, repeats
+    table, classifiers, clusterings, id, objects, voters, classes, missing, scale, clean, normalize,
+    repeats
         As in `combine`.
 
     Returns
@@ -315,6 +308,7 @@ def votes_from(
         repeats,
         id,
         clean,
+        normalize,
     )
     return content_of(frame, naming.find(frame)).votes
 
@@ -330,6 +324,7 @@ def extend(
     missing: Label | None = None,
     scale: Any = None,
     clean: bool = False,
+    normalize: bool = False,
     repeats: Repeats = "mean",
     per_object: bool = False,
     proba: bool = False,
@@ -346,7 +341,7 @@ def extend(
     classifiers, clusterings : as in `combine`
         The columns of the base models; by default those that are named like the base models of the
         consensus.
-    objects, voters, missing, clean, repeats, per_object, proba, prefix
+    objects, voters, missing, clean, normalize, repeats, per_object, proba, prefix
         As in `combine`.
     scale : as in `combine`
         By default the scales of the consensus; answers that are not on them are an error. A
@@ -378,6 +373,7 @@ def extend(
         scale=scale,
         repeats=repeats,
         clean=clean,
+        normalize=normalize,
     )
     output, columns = Output(prefix, proba), naming.find_for(frame, consensus)
     require_bool("per_object", per_object)

@@ -6,7 +6,8 @@ engine counts the distinct rows, and only these come to this process.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,16 +16,20 @@ import numpy as np
 
 from .._checks import InputError, InputRowsError
 from .._table import Table
+from .._text import arg
 from .._typing import Array
 from ..algebra.membership import row_marks
 from ..consensus import Consensus
 from ..votes import Votes
-from ..votes.labels import cleaned, plain
-from ..votes.layout import frozen
+from ..votes.labels import Label, cleaned, label_array, plain
+from ..votes.layout import Models, frozen
 from ..votes.reading import as_array
-from .columns import Column, Columns, hard
-from .engines import COUNT, FIRST, Frame, collect, count_rows
-from .label_types import with_types
+from ..votes.shares import normalised
+from .columns import OURS, Column, Columns, Frame, hard
+
+COUNT, FIRST = f"{OURS}count", f"{OURS}first"
+INTEGER = "(0|-?[1-9][0-9]{0,17})"  # as Python prints it, below 64 bits
+WHOLE = f"^{INTEGER}([.]0)?$"  # 1.0, as pandas prints it, is 1
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,8 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
     if long is not None:
         rows = nw.maybe_reset_index(rows)
     clusterings = {
-        name: _values(rows, column) for name, column in columns.clusterings.items()
+        name: _values(rows, column, columns.normalize)
+        for name, column in columns.clusterings.items()
     } or None
     options: dict[str, Any] = {
         name: getattr(columns, name) for name in ("classes", "missing", "scale", "clean")
@@ -141,7 +147,10 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
             return Votes.from_long(clusterings=clusterings, repeats=columns.repeats, **options)
         except InputError as error:
             raise error.about("labels", "classifiers", f"in column {columns.labels!r}") from None
-    classifiers = {name: _values(rows, column) for name, column in columns.classifiers.items()}
+    classifiers = {
+        name: _values(rows, column, columns.normalize)
+        for name, column in columns.classifiers.items()
+    }
     weight, first = (
         rows[name].to_numpy() if name in rows.columns else None for name in (COUNT, FIRST)
     )
@@ -150,17 +159,20 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
     try:
         votes = Votes.from_labels(classifiers, clusterings, sample_weight=weight, **options)
     except InputRowsError as error:
-        raise (error if weight is None else error.among(weight, first)) from None
+        wrong = error if weight is None else error.among(weight, first)
+        wrong.remedy = wrong.remedy.replace("Divide", f"Pass {arg('normalize', True)} to divide")
+        raise wrong from None
     return votes if first is None else replace(votes, object_ids=frozen(first.astype(np.int64)))
 
 
-def _values(rows: Frame, column: Column) -> Any:
+def _values(rows: Frame, column: Column, normalize: bool) -> Any:
     """A column of labels as it is, and the shares of a soft model as a matrix."""
     if not isinstance(column, dict):
         return rows.get_column(column).to_native()
-    return np.column_stack(
+    shares = np.column_stack(
         [rows.get_column(name).cast(nw.Float64).to_numpy() for name in column.values()]
     )
+    return normalised(shares) if normalize else shares
 
 
 def _labels_of(columns: Columns, argument: str, rows: Frame, names: Array | None) -> Any:
@@ -189,3 +201,126 @@ def labels_for(labels: Any, names: Array | None, rows: Array | None = None) -> A
         list(range(len(order))) if names is None else [plain(name) for name in names]
     )
     return Table(columns)
+
+
+# ---- distinct rows -------------------------------------------------------------------------------
+
+
+def collect(frame: Frame) -> Frame:
+    """Bring rows to this process; polars streams, which takes less memory."""
+    how = {"engine": "streaming"} if frame.implementation.is_polars() else {}
+    return nw.maybe_reset_index(frame.collect(**how))  # that of Dask repeats itself
+
+
+def count_rows(frame: Frame, keys: list[str], row: str | None = None) -> Frame:
+    """Count the distinct rows of the keys; if a column numbers the rows, find the first of each."""
+    plain = {key_name(i): key for i, key in enumerate(keys)}  # some engines read dots in names
+    chosen = {name: nw.col(key) for name, key in plain.items()}
+    first = {} if row is None else {FIRST: nw.col(row)}
+    return (
+        frame.select(**chosen, **first)
+        .group_by(list(plain), drop_null_keys=False)
+        .agg(nw.len().alias(COUNT), *(nw.col(name).min() for name in first))
+        .rename(plain)
+    )
+
+
+def key_name(number: int) -> str:
+    """Name a key of the answers so that it differs from the columns of the table."""
+    return f"{OURS}key{number}"
+
+
+# ---- labels of files get their types -------------------------------------------------------------
+# Nothing is guessed that could change a label: text of a CSV file stays text, unless all labels of
+# its kind are integers as Python prints them, as ints or as floats.
+
+
+def whole(text: str) -> Label:
+    """The integer that a text is, or else the text."""
+    return int(text.removesuffix(".0")) if re.match(WHOLE, text) else text
+
+
+def without_fraction(sql: str) -> str:
+    """The SQL of a text in which 1.0 is 1."""
+    return rf"regexp_replace({sql}, '^{INTEGER}[.]0$', '\1')"
+
+
+def with_types(
+    columns: Columns, rows: Frame, long: Frame | None
+) -> tuple[Columns, Frame, Frame | None]:
+    """Give the labels of a file their types; those that mean no vote are null."""
+    if columns.is_text is None:
+        return columns, rows, long
+    voted, clusters = hard(columns.classifiers), hard(columns.clusterings)
+    labels = {*voted, *columns.stated, *clusters}
+    frames = [_without(frame, labels, columns.missing or ()) for frame in (rows, long)]
+    classes = [*_classes_in(columns), *columns.stated]
+    frames = _with_integers(frames, classes, columns.is_text)
+    for column in clusters:
+        frames = _with_integers(frames, [column], columns.is_text)
+    kinds = {kind for _, _, kind in _kinds(frames, classes)}
+    typed = _typed_classes(columns.classes, kinds)
+    return replace(columns, classes=typed, missing=None), frames[0], frames[1]
+
+
+def _classes_in(columns: Columns) -> list[str]:
+    """The columns of votes that name classes; the others have answers on a scale."""
+    scale = columns.scale
+    graded: Any = scale if isinstance(scale, Mapping) else columns.classifiers if scale else ()
+    return hard({name: each for name, each in columns.classifiers.items() if name not in graded})
+
+
+def _kinds(frames: list[Frame], group: list[str]) -> list[tuple[int, str, Any]]:
+    """The columns of a group: in which frame they are, and their types."""
+    return [
+        (i, name, frame[name].dtype)
+        for i, frame in enumerate(frames)
+        for name in group
+        if frame is not None and name in frame.columns
+    ]
+
+
+def _without(frame: Frame, labels: set[str], missing: Sequence[str]) -> Frame:
+    """Make labels null that mean no vote; an integer may be written as a float."""
+    gaps = {str(whole(label)) for label in missing}
+    gaps |= {*missing, *(f"{label}.0" for label in gaps)}
+    if frame is None or not gaps:
+        return frame
+    return frame.with_columns(
+        nw.when(~nw.col(name).cast(nw.String).is_in(gaps)).then(nw.col(name)).alias(name)
+        for name in labels & {*frame.columns}
+    )
+
+
+def _with_integers(frames: list[Frame], group: list[str], is_text: bool) -> list[Frame]:
+    """Make text integers where all of it is, in a file without types or beside integers."""
+    kinds = _kinds(frames, group)
+    text = [(i, name) for i, name, kind in kinds if kind == nw.String]
+    beside = is_text or len(text) < len(kinds)
+    if not beside or not all(
+        frames[i][name].drop_nulls().str.contains(WHOLE).all() for i, name in text
+    ):
+        return frames
+    for i, name in text:
+        frames[i] = frames[i].with_columns(frames[i][name].str.replace("[.]0$", "").cast(nw.Int64))
+    return frames
+
+
+def _typed_classes(classes: list[Label] | None, kinds: set[Any]) -> list[Label] | None:
+    """Classes as labels of these types; without any, integers if all are."""
+    if classes is None or nw.String in kinds:
+        return classes
+    if nw.Boolean in kinds:
+        return [{"true": True, "false": False}.get(str(label).lower(), label) for label in classes]
+    typed = [whole(str(label)) for label in classes]
+    return typed if kinds or all(isinstance(label, int) for label in typed) else classes
+
+
+def in_text(labelled: Any) -> dict[str, Any]:
+    """The classes and base models of votes or of a solution, with all labels as text."""
+    classes, *labels = (
+        label_array([str(label) for label in labels.tolist()])
+        for labels in (labelled.classes, *(model.labels for model in labelled.models))
+    )
+    models = zip(labelled.models, labels, strict=True)
+    return {"classes": classes, "models": Models(replace(m, labels=text) for m, text in models)}

@@ -1,5 +1,6 @@
-"""Exports of annotation tools become long tables: one row per annotator and object.
+"""Exports of annotation tools become long tables, and a consensus goes back to the tools.
 
+A long table has one row per annotator and object. Predictions go back, or the tasks to label next.
 Label Studio and Argilla export plain JSON, which the standard library reads. Their own libraries
 talk to their servers, and have nothing that makes such a table.
 """
@@ -17,6 +18,8 @@ from typing import Any
 from .._checks import InputError
 from .._table import Table
 from .._text import count, first_line
+from ..consensus import Consensus
+from ..votes.labels import plain
 from .columns import dataset_as_arrow, is_dataset
 
 # The types of answers of Label Studio that can be votes, and where each has its value.
@@ -42,9 +45,9 @@ def read_label_studio(source: Any, *, predictions: bool = False, backend: Any = 
     dataframe
         The columns `id` (of the task), `annotator`, one for each question that is answered by a
         choice, rating, number or comparison, and one for each plain value in the task's data. A
-        question with several choices at once has a column of bools for each choice, such as
-        `topics=sport`. Skipped annotations are left out. A ground truth is no vote: it is in the
-        column `<question>_known`, in all rows of its task.
+        question with several choices at once has lists, for `combine(separator=",")`, and a column
+        of bools for each choice, such as `topics=sport`. Skipped annotations are left out. A ground
+        truth is no vote: it is in the column `<question>_known`, in all rows of its task.
 
     Examples
     --------
@@ -84,7 +87,8 @@ def read_argilla(source: Any, *, suggestions: bool = False, backend: Any = "pand
     dataframe
         The columns `id` (of the record), `annotator` (the user's id), one for each question, and
         one for each plain value in the fields and metadata. A question with several labels at once
-        has a column of bools for each label, such as `topics=sport`.
+        has lists, for `combine(separator=",")`, and a column of bools for each label, such as
+        `topics=sport`.
 
     Examples
     --------
@@ -156,7 +160,7 @@ class Row:
 
 
 def _columns(rows: list[Row]) -> dict[str, list[Any]]:
-    """Turn rows into columns; a question with several answers at once has one column per answer."""
+    """Turn rows into columns; one with several answers at once has lists, too."""
     names = dict.fromkeys(name for row in rows for name in row.fields)
     columns = {name: [row.fields.get(name) for row in rows] for name in names}
     said = {"": [row.answers for row in rows], KNOWN: [row.known for row in rows]}
@@ -167,13 +171,15 @@ def _columns(rows: list[Row]) -> dict[str, list[Any]]:
         options = sorted({answer for each in chosen for answer in each}, key=str) if several else []
         for ending, column in said.items():
             answers = [each.get(question) or None for each in column]
-            if not several:
-                columns[question + ending] = [each and each[0] for each in answers]
+            whole = answers if several else [each and each[0] for each in answers]
+            columns[question + ending] = whole
             for option in options:
                 name = f"{question}={option}{ending}"
                 columns[name] = [each and option in each for each in answers]
     columns = {name: _of_one_type(column) for name, column in columns.items()}
-    return {name: column for name, column in columns.items() if set(column) != {None}}
+    return {
+        name: column for name, column in columns.items() if any(each is not None for each in column)
+    }
 
 
 def _of_one_type(values: list[Any]) -> list[Any]:
@@ -218,11 +224,9 @@ def _label_studio_rows(task: dict[str, Any], machines: bool) -> Iterator[Row]:
         yield Row(fields, answers, known)
 
 
-def _annotator(completed_by: Any) -> str:
+def _annotator(by: Any) -> str:
     """The name of an annotator, who is a number, or a dict if the export has users in full."""
-    if isinstance(completed_by, dict):
-        completed_by = completed_by.get("email", completed_by.get("id"))
-    return str(completed_by)
+    return str(by.get("email", by.get("id")) if isinstance(by, dict) else by)
 
 
 def _results(annotation: dict[str, Any]) -> Answers:
@@ -277,3 +281,109 @@ TOOLS: dict[str, tuple[str, Callable[[dict[str, Any], bool], Iterator[Row]], str
     "label-studio": ("Label Studio", _label_studio_rows, "Export it as JSON."),
     "argilla": ("Argilla", _argilla_rows, "Export it by dataset.records.to_json(path)."),
 }
+
+
+# ---- the way back --------------------------------------------------------------------------------
+
+VERSION = "ec3learn"  # the name of the model that predicted
+
+Items = list[dict[str, Any]]
+
+
+def label_studio_predictions(
+    consensus: Consensus, source: Any, question: str, n: int | None = None
+) -> Items:
+    """Add a consensus to tasks of Label Studio, as a prediction with its confidence as score.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        The answers; its objects are the ids of the tasks, as in the table of `read_label_studio`.
+    source : path, or list of tasks
+        The export that was read.
+    question : str
+        Which question is answered. It must have been answered in some task.
+    n : int
+        Take only the tasks that `ask` would label next, the most useful first.
+
+    Returns
+    -------
+    list of tasks
+        With `id`, `data` and `predictions`: save them as JSON to import them, or pass
+        `task=task["id"], **task["predictions"][0]` to `client.predictions.create`.
+
+    Examples
+    --------
+    >>> from ec3learn import MajorityVote, votes_from
+    >>> from ec3learn.tables import label_studio_predictions, read_label_studio
+    >>> value = {"choices": ["good"]}
+    >>> said = {"from_name": "mood", "to_name": "text", "type": "choices", "value": value}
+    >>> tasks = [{"id": 1, "data": {"text": "fine"}, "annotations": [
+    ...     {"completed_by": 7, "result": [said]}, {"completed_by": 8, "result": [said]}]}]
+    >>> votes = votes_from(
+    ...     read_label_studio(tasks), objects="id", voters="annotator", classifiers="mood"
+    ... )
+    >>> task = label_studio_predictions(MajorityVote().solve(votes), tasks, "mood")[0]
+    >>> task["predictions"][0]["score"], task["predictions"][0]["result"] == [said]
+    (1.0, True)
+    """
+    tasks = _items(source)
+    like = next((each for each in results_in(tasks) if each.get("from_name") == question), None)
+    if like is None or like["type"] not in ANSWERS:
+        must = "must be a question with choices, ratings, numbers or comparisons in the export"
+        raise InputError("question", must, got=question)
+    key, back = ANSWERS[like["type"]], []
+    for task, label, score in _answered(consensus, tasks, n):
+        value = {key: [label] if like["type"] == "choices" else label}
+        result = {name: like[name] for name in ("from_name", "to_name", "type")} | {"value": value}
+        prediction = {"model_version": VERSION, "score": score, "result": [result]}
+        back.append({"id": task["id"], "data": task.get("data", {}), "predictions": [prediction]})
+    return back
+
+
+def argilla_suggestions(
+    consensus: Consensus, source: Any, question: str, n: int | None = None
+) -> Items:
+    """Add a consensus to records of Argilla 2, as suggestions with their confidence as score.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        The answers; its objects are the ids of the records, as in the table of `read_argilla`.
+    source : path, or list of records
+        What `dataset.records.to_json(path)` or `to_list()` exported.
+    question : str
+        Which question is answered.
+    n : int
+        Take only the records that `ask` would label next, the most useful first.
+
+    Returns
+    -------
+    list of records
+        Save them as JSON, and read them by `dataset.records.from_json(path)`.
+    """
+    return [
+        {name: record[name] for name in ("id", "fields", "metadata", "vectors") if name in record}
+        | {"suggestions": {question: {"value": label, "score": score, "agent": VERSION}}}
+        for record, label, score in _answered(consensus, _items(source), n)
+    ]
+
+
+def _items(source: Any) -> Items:
+    """The tasks or records in a file, or those passed."""
+    items = json.loads(Path(source).read_bytes()) if isinstance(source, (str, PathLike)) else source
+    return [items] if isinstance(items, dict) else list(items)
+
+
+def _answered(
+    consensus: Consensus, items: Items, n: int | None
+) -> list[tuple[dict[str, Any], Any, float]]:
+    """The items that have an answer, each with its label and confidence."""
+    if consensus.object_ids is None:
+        remedy = "Solve the votes of the table that was read, with `objects` named."
+        raise InputError("consensus", "must have the names of its objects", remedy=remedy)
+    answers = zip(map(plain, consensus.labels()), consensus.confidence.tolist(), strict=True)
+    of_object = dict(zip(map(plain, consensus.object_ids), answers, strict=True))
+    by_id = {item["id"]: item for item in items}
+    wanted = by_id if n is None else consensus.ask(n)["object"]
+    return [(by_id[i], *of_object[i]) for i in wanted if i in by_id and i in of_object]

@@ -1,44 +1,196 @@
-"""combine and extend for files, which go through the same pipeline as any other table."""
+"""combine and extend for files, which go through the same pipeline as any other table.
+
+A file is a table of DuckDB: its columns as they are, with labels that other files have. The file
+that is written appears whole or not at all.
+"""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from glob import escape, glob
+from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 from duckdb import DuckDBPyRelation
 
 from .._checks import InputError
-from .._text import arg, count, listed
+from .._table import Table
+from .._text import arg, listed
 from ..consensus import Consensus, changed
 from ..methods import Method, method_of
 from ..votes import spread_over
 from ..votes.labels import label_array
-from .columns import Columns, Naming, columns_in, require_column
-from .content import Content, content_of, labels_for
-from .engines import OURS, quoted
-from .file_table import ROW, FileTable, files_of, open_file
-from .formats import STANDARD, is_file
-from .label_types import whole
+from .columns import (
+    OURS,
+    ROW,
+    Columns,
+    Frame,
+    Naming,
+    columns_in,
+    only_for,
+    quoted,
+    require_column,
+    text,
+)
+from .content import Content, content_of, labels_for, whole, without_fraction
+from .formats import (
+    LONGEST,
+    MEMORY,
+    READERS,
+    STANDARD,
+    Format,
+    Source,
+    Workspace,
+    format_of_content,
+    is_file,
+    is_table,
+    open_source,
+    workspace,
+    write_rows,
+)
 from .pipeline import MOST_ROWS, Answered, Output, Rule, combine_frame, extend_frame
-from .writing import require_outputs, write_rows, write_table
-
-__all__ = [
-    "STANDARD",
-    "AnsweredFile",
-    "FileTable",
-    "combine_file",
-    "content_of_file",
-    "extend_file",
-    "files_of",
-    "open_file",
-    "require_outputs",
-    "write_table",
-]
 
 UNWRITTEN = f"{OURS}answer_"  # a prefix for columns that are asked for but not written
+
+# ---- a file as a table ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FileTable:
+    """A table in a Parquet file, and the SQL of columns that are not in the file."""
+
+    work: Workspace
+    parquet: Path
+    format: Format  # of the file that was read
+    encoding: str
+    labels: dict[str, str] = field(default_factory=dict)  # from other files
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the labels have no type."""
+        return self.format.name in ("csv", "tsv", "excel")
+
+    @cached_property
+    def rows(self) -> DuckDBPyRelation:
+        """The columns as they are, in the order of the file."""
+        return self.work.connection.read_parquet(str(self.parquet))
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The names of the columns, and DuckDB's names for their types."""
+        return dict(zip(self.rows.columns, map(str, self.rows.types), strict=True))
+
+    @cached_property
+    def relation(self) -> DuckDBPyRelation:
+        """The columns, labels from other files, and as the last the number of each row, from 0.
+
+        JSON that is of no type is text.
+        """
+        read = {
+            name: f"{quoted(name)} ->> '$'" if kind == "JSON" else quoted(name)
+            for name, kind in self.columns.items()
+        }
+        read |= {**self.labels, ROW: "file_row_number"}
+        chosen = ", ".join(f"{sql} AS {quoted(name)}" for name, sql in read.items())
+        return self.work.connection.sql(f"SELECT {chosen} FROM read_parquet({text(self.parquet)})")
+
+    @property
+    def frame(self) -> Frame:
+        """The same as a table that can be combined."""
+        return nw.from_native(self.relation)
+
+    def texts(self, column: str, key: str, values: Sequence[Any]) -> list[str | None]:
+        """What a column holds, as text, in the first row whose key is each of some values."""
+        wanted = pa.table(
+            {"place": range(len(values)), "name": [str(whole(str(v))) for v in values]}
+        )
+        name = without_fraction(f"CAST({quoted(key)} AS VARCHAR)")
+        held = self.relation.project(f"{name} AS name, {quoted(column)} AS held, {ROW} AS row")
+        both = self.work.connection.from_arrow(wanted).join(held, "name", how="left")
+        texts = both.aggregate("place, CAST(arg_min(held, row) AS VARCHAR) AS held", "place")
+        return [held for _, held in texts.order("place").fetchall()]
+
+    @contextmanager
+    def beside(self, path: str) -> Iterator[FileTable]:
+        """Open another file in the same workspace."""
+        with open_source(path, Format.of(path), self.encoding, None, self.work) as source:
+            yield _read(source)
+
+
+@contextmanager
+def open_file(
+    path: str,
+    *,
+    format: str | None = None,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+    sheet: str | None = None,
+    memory: str = MEMORY,
+    beside: str | None = None,
+    bar: bool = False,
+) -> Iterator[FileTable]:
+    """Open a file, several files, or standard input; temporary files are `beside` the output."""
+    if path == STANDARD and format is None and hasattr(sys.stdin.buffer, "peek"):
+        format = "csv" if delimiter is not None else format_of_content(sys.stdin.buffer.peek())
+    paths = files_of(path)
+    if path != STANDARD:
+        os.stat(paths[0])  # a missing file is said to be missing, whatever its name
+    kinds = {name: Format.of(name, format, delimiter) for name in paths}
+    formats = {kind.name for kind in kinds.values()}
+    if len(formats) > 1:
+        raise InputError("votes", "must be files of one format", came=listed(sorted(formats)))
+    if sheet is not None and formats != {"excel"}:
+        must = "must be left out unless the file is a spreadsheet"
+        raise InputError("sheet", must, came=f"{sheet!r} for {formats.pop()}")
+    with workspace(beside, memory, bar=bar) as work, ExitStack() as stack:
+        tables = []
+        for name, kind in kinds.items():
+            work.tell(f"Reading {name}")
+            source = open_source(name, kind, encoding, sheet, work)
+            tables.append(_read(stack.enter_context(source)))
+        yield tables[0] if len(tables) == 1 else _stacked(tables)
+
+
+def files_of(path: str) -> list[str]:
+    """The files in a folder, or those of a pattern such as votes-*.csv; else the path."""
+    if path == STANDARD or os.path.isfile(path):
+        return [path]
+    if os.path.isdir(path):
+        return sorted(filter(is_table, glob(os.path.join(escape(path), "*")))) or [path]
+    return sorted(filter(os.path.isfile, glob(path))) or [path]
+
+
+def _stacked(tables: list[FileTable]) -> FileTable:
+    """The rows of several tables, one after the other; columns are matched by name."""
+    first, paths = tables[0], ", ".join(text(table.parquet) for table in tables)
+    parquet = first.work.folder / "stacked.parquet"
+    rows = f"SELECT * FROM read_parquet([{paths}], union_by_name = true)"
+    first.work.connection.execute(f"COPY ({rows}) TO {text(parquet)} (FORMAT parquet)")
+    return replace(first, parquet=parquet)
+
+
+def _read(source: Source) -> FileTable:
+    """Read a file into a table; that of Parquet stays where it is."""
+    if source.format.name == "csv" and source.format.delimiter is None:
+        with source.lines() as lines:
+            first = lines.readline(LONGEST)
+        delimiter = max(",;\t|", key=first.count)  # the sign that is most frequent there
+        source = replace(source, format=replace(source.format, delimiter=delimiter))
+    parquet = READERS[source.format.name](source)
+    table = FileTable(source.work, parquet, source.format, source.encoding)
+    table.rows.limit(0).fetchall()  # a broken file is refused here
+    return table
+
+
+# ---- its votes and its answers -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +218,7 @@ class AnsweredFile(Answered):
         With `per_object` only the objects of a long table and their answers are written, in the
         order in which they appear.
         """
-        self.file.work.bar.update(f"Writing {path}")
+        self.file.work.tell(f"Writing {path}")
         kind = self.file.format.for_output(path, format)
         rows = self._objects() if per_object else self._rows()
         write_rows(rows, self.file.work, path, kind, overwrite)
@@ -134,6 +286,7 @@ def combine_file(
     method: str | Method = "auto",
     *,
     proba: bool = False,
+    counts: bool = False,
     rule: Rule = "argmax",
     prefix: str = UNWRITTEN,
     max_rows: int = MOST_ROWS,
@@ -145,8 +298,8 @@ def combine_file(
     named as in that column, or in the one of the objects.
     """
     table, columns = _found(table, naming, id)
-    table.work.bar.update("Combining")
-    output = Output(prefix, proba, rule)
+    table.work.tell("Combining")
+    output = Output(prefix, proba, rule, counts)
     answered = combine_frame(table.frame, columns, method_of(method, "method"), output, max_rows)
     return AnsweredFile(**vars(answered), file=table, id=id)
 
@@ -154,7 +307,7 @@ def combine_file(
 def content_of_file(table: FileTable, naming: Naming, *, id: str | None = None) -> Content:
     """Read the votes and labels in a file; the arguments are those of `combine_file`."""
     table, columns = _found(table, naming, id)
-    table.work.bar.update("Comparing")
+    table.work.tell("Comparing")
     content = content_of(table.frame, columns)
     names = _names_of_rows(table, content.votes.object_ids, id)
     return replace(
@@ -179,7 +332,7 @@ def extend_file(
     text.
     """
     columns = replace(naming, is_text=table.is_text).find_for(table.frame, consensus)
-    table.work.bar.update("Applying")
+    table.work.tell("Applying")
     answered = extend_frame(table.frame, columns, consensus, Output(prefix, proba))
     return AnsweredFile(**vars(answered), file=table)
 
@@ -188,14 +341,12 @@ def _found(table: FileTable, naming: Naming, id: str | None) -> tuple[FileTable,
     """Find the columns, and add the labels of other files."""
     if id is not None:
         require_column(id, table.columns, "id")
-        if naming.objects is not None:
-            must = f"must be left out for a long table, which names objects by {arg('objects')}"
-            raise InputError("id", phrase=f"{arg('id')} {must}")
-        again = f"count({quoted(id)}) - count(DISTINCT {quoted(id)})"
-        n_again = table.rows.aggregate(again).fetchall()[0][0]
-        if n_again:
-            text = f"{count(n_again, 'row')} in column {id!r} are called like an earlier row."
-            warnings.warn(text, stacklevel=2)
+        only_for("a table with one row per object", naming.objects is None, "id", id)
+        names = table.rows.aggregate(f"{quoted(id)} AS name, count(*) AS n", quoted(id))
+        for name, _ in names.filter("n > 1 AND name IS NOT NULL").limit(1).fetchall():
+            remedy = f"One row per vote goes with {arg('objects')} and {arg('voters')}."
+            came = f"{name!r} twice in column {id!r}"
+            raise InputError("id", "must name each row once", came=came, remedy=remedy)
     files = {argument: _label_files(naming, argument, table) for argument in ("known", "truth")}
     without: dict[str, Any] = {argument: None for argument, paths in files.items() if paths}
     columns = replace(naming, **without, is_text=table.is_text).find(table.frame)
@@ -228,3 +379,16 @@ def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
         return rows
     names = zip(rows, table.texts(column, ROW, rows), strict=True)
     return label_array([f"row {row}" if name is None else name for row, name in names])
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def write_table(table: Table, beside: FileTable, path: str, overwrite: bool = False) -> None:
+    """Write a small table in the format of its name, or else of the file it is about."""
+    columns = {
+        name: column if len(column) else pa.array([], pa.string())
+        for name, column in table.columns.items()
+    }
+    rows = beside.work.connection.from_arrow(pa.table(columns))
+    write_rows(rows, beside.work, path, beside.format.for_output(path, None), overwrite)

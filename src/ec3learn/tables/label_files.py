@@ -6,13 +6,15 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._checks import InputError
 from .._text import arg, count, listed
-from .columns import Columns
-from .engines import OURS, quoted
-from .file_table import ROW, FileTable, without_fraction
+from .columns import OURS, ROW, Columns, quoted
+from .content import without_fraction
+
+if TYPE_CHECKING:
+    from .files import FileTable
 
 NUMBERED, LABEL = "object", "label"  # the columns of a table of `ask`; rows have numbers
 # How an object was found, where the table of `ask` says so: 0 is the chance of what was chosen.

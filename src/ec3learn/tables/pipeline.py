@@ -10,28 +10,32 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial, reduce
+from importlib import import_module
+from operator import and_
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from .._checks import InputError, require_bool, require_choice, require_integer
+from .._checks import InputError, InputTypeError, require_bool, require_choice, require_integer
 from .._text import arg, count
 from .._typing import Array
+from ..algebra.membership import entries
 from ..answer import ExtendWarning, Note
-from ..answer.extension import require_rule
+from ..answer.extension import matching_labels, require_rule
 from ..answer.notes import NoteKind
 from ..consensus import Consensus, changed
+from ..diagnosis.metrics import votes_per_row
 from ..methods import Method
 from ..votes import Votes, only_rows, split_by
 from ..votes.encoding import known_codes, name_codes
 from ..votes.labels import plain
 from ..votes.layout import frozen
-from ..votes.reading import single_column
-from .columns import Columns
-from .content import Content, content_of, new_content_of
-from .engines import OURS, Frame, join
-from .label_types import in_text
+from ..votes.operations import group_ballot
+from ..votes.reading import seen_by_narwhals, single_column
+from .columns import OURS, Columns, Frame, dataset_as_arrow, is_dataset, quoted
+from .content import Content, content_of, in_text, key_name, new_content_of
 
 MOST_ROWS = 5_000_000
 CHUNK = 1 << 18  # rows answered at a time by a rule, which bounds the memory
@@ -43,14 +47,16 @@ LABEL_TYPES: dict[str, Any] = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.UInt6
 
 @dataclass(frozen=True)
 class Output:
-    """The label and the confidence, and on request the probabilities."""
+    """The label and the confidence, and on request the probabilities and the votes."""
 
     prefix: str = ""
     proba: bool = False
     rule: Rule = "argmax"
+    counts: bool = False
 
     def __post_init__(self) -> None:
         require_bool("proba", self.proba)
+        require_bool("counts", self.counts)
         require_choice("rule", self.rule, ("argmax", "mass"))
 
     def types(self, classes: Array) -> dict[str, Any]:
@@ -59,6 +65,9 @@ class Output:
         label = LABEL_TYPES.get("u" if large else classes.dtype.kind, nw.String())
         shares = [f"proba_{plain(label)}" for label in classes if self.proba]
         types = {"consensus": label} | dict.fromkeys(["confidence", *shares], nw.Float64())
+        if self.counts:
+            votes = [f"votes_{plain(label)}" for label in classes]
+            types |= {"n_votes": nw.Int64()} | dict.fromkeys(votes, nw.Float64())
         return {f"{self.prefix}{name}": dtype for name, dtype in types.items()}
 
     def require_new_names(self, frame: Frame, classes: Array) -> None:
@@ -82,6 +91,7 @@ class Output:
             labels, shares = rows.labels(self.rule), rows.proba.T if self.proba else ()
             values = [labels.tolist() if labels.dtype == object else labels, rows.confidence]
             values += map(np.ascontiguousarray, shares)
+            values += _vote_counts(rows) if self.counts else []
         columns = [
             nw.new_series(name, column, types[name], backend=backend)
             for name, column in zip(types, values, strict=True)
@@ -89,6 +99,16 @@ class Output:
         if answer is None or answer.solution.index is None:
             return columns
         return [column[answer.solution.index] for column in columns]
+
+
+def _vote_counts(answer: Consensus) -> list[Array]:
+    """How many votes each distinct row has, and how many for each class; soft votes are shared."""
+    votes = answer.solution.require_votes("counts")
+    ballot = group_ballot(votes)
+    n_votes = votes_per_row(votes, np.diff(ballot.indptr) > 0)
+    by_class = np.pad((entries(votes) @ ballot).toarray(), [(0, 0), (0, 1)])
+    places = matching_labels(answer.classes, votes.classes)  # of a class without votes: the last
+    return [n_votes.round().astype(np.int64), *by_class.T[places]]
 
 
 # ---- the way -------------------------------------------------------------------------------------
@@ -257,3 +277,75 @@ def _solve_rows(votes: Votes, rows: Array, codes: Array, method: Method) -> Cons
 
 def _with_note(consensus: Consensus, kind: NoteKind, text: str) -> Consensus:
     return changed(consensus, notes=(*consensus.solution.notes, Note(kind, text)))
+
+
+# ---- engines join rows and answers ---------------------------------------------------------------
+# narwhals' joins match no nulls, so each engine joins in its own words. Here nulls match nulls, and
+# a row without an answer stays.
+
+
+def as_frame(table: Any) -> Frame:
+    """See a table through narwhals; refuse what is no table of a supported kind."""
+    frame = seen_by_narwhals(dataset_as_arrow(table) if is_dataset(table) else table)
+    lazy = isinstance(frame, nw.LazyFrame) and frame.implementation in JOINS
+    if not isinstance(frame, nw.DataFrame) and not lazy:
+        must = (
+            "must be a pandas, polars or Arrow table, a polars LazyFrame, a DuckDB relation, "
+            "a Dask or Spark DataFrame or a Dataset of Hugging Face"
+        )
+        raise InputTypeError("table", must, came=type(table).__name__)
+    return frame
+
+
+def join(frame: Frame, answers: Frame, keys: list[str]) -> Frame:
+    """Add the columns of a table in memory to the rows of a lazy table with the same keys."""
+    return nw.from_native(JOINS[frame.implementation](frame.to_native(), answers.to_native(), keys))
+
+
+def _join_polars(table: Any, answers: Any, keys: list[str]) -> Any:
+    return table.join(answers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
+
+
+def _join_dask(table: Any, answers: Any, keys: list[str]) -> Any:
+    """Join each partition by itself, which keeps its index and its order."""
+    empty = import_module("dask.dataframe.utils").make_meta(table)
+    added = {name: column.iloc[:0].array for name, column in answers.items() if name not in keys}
+    return table.map_partitions(
+        partial(_join_partition, answers=answers, keys=keys), meta=empty.assign(**added)
+    )
+
+
+def _join_partition(part: Any, answers: Any, keys: list[str]) -> Any:
+    both = part[keys].merge(answers, on=keys, how="left", validate="many_to_one")
+    return part.assign(**{name: both[name].array for name in answers.columns if name not in keys})
+
+
+def _join_spark(table: Any, answers: Any, keys: list[str]) -> Any:
+    """Broadcast the answers to every worker; the rows stay where they are."""
+    functions = import_module("pyspark.sql.functions")
+    answers = functions.broadcast(table.sparkSession.createDataFrame(answers))
+    answers = answers.withColumnsRenamed({key: key_name(i) for i, key in enumerate(keys)})
+    same = [table[f"`{key}`"].eqNullSafe(answers[key_name(i)]) for i, key in enumerate(keys)]
+    return table.join(answers, reduce(and_, same), "left").drop(*map(key_name, range(len(keys))))
+
+
+def _join_duckdb(table: Any, answers: Any, keys: list[str]) -> Any:
+    added = [quoted(name) for name in answers.column_names if name not in keys]
+    keyed = [f"{quoted(key)} AS {key_name(i)}" for i, key in enumerate(keys)]
+    # A relation does not tell its connection, but `query` runs on it, and there DuckDB finds an
+    # Arrow table by the name of the Python variable that holds it.
+    ec3learn_answers_in_arrow = answers  # noqa: F841
+    right = table.query(f"{OURS}view", "SELECT * FROM ec3learn_answers_in_arrow")
+    right = right.project(", ".join([*keyed, *added])).set_alias("r")
+    same = [f"l.{quoted(key)} IS NOT DISTINCT FROM r.{key_name(i)}" for i, key in enumerate(keys)]
+    both = table.set_alias("l").join(right, " AND ".join(same), how="left")
+    return both.project(", ".join([*map(quoted, table.columns), *added]))
+
+
+JOINS = {
+    nw.Implementation.POLARS: _join_polars,
+    nw.Implementation.DUCKDB: _join_duckdb,
+    nw.Implementation.DASK: _join_dask,
+    nw.Implementation.PYSPARK: _join_spark,
+    nw.Implementation.PYSPARK_CONNECT: _join_spark,
+}

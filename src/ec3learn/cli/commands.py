@@ -1,15 +1,184 @@
-"""The commands that say how far an answer can be trusted: agreement, ask and estimate."""
+"""The other commands: how far an answer can be trusted, how voters and methods compare."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
+from json import dumps
 from math import inf
+from textwrap import fill, indent
 from typing import Any
 
 from .._checks import InputError
 from .._table import Table, first_rows
+from .._text import printable
 from . import options as o
-from .parsing import Options, combined, naming_from, opened, prepare, show, tell_written
+from .app import app, combined, opened, prepare, show, tell_written
+from .options import Options, names, naming_from
+
+
+@o.command
+@o.votes
+@o.naming
+@o.solving
+@o.reading
+@o.option(
+    "--object",
+    metavar="NUMBER",
+    required=True,
+    help="The row, counted from 0; with --id or --objects, a value of that column.",
+)
+@o.id
+@o.max_rows
+@o.json
+def explain(votes: str, object: str, json: bool, **options: Any) -> None:
+    """Explain the answer for one object.
+
+    Shows the vote of each base model, and how much it gave to each class.
+
+    For example:
+    ec3learn explain votes.csv --object 17 --classifiers svm,tree --clusterings kmeans
+    ec3learn explain votes.csv --object mail-17 --id id --classifiers svm,tree
+    """
+    with combined(votes, options) as answered:
+        explanation = answered.by_row()[0].explain(answered.object_called(object))
+    show(replace(explanation, object=object), json)
+
+
+@o.command
+@o.votes
+@o.naming
+@o.solving
+@o.reading
+@o.id
+@o.max_rows
+@o.files("--out", "-o", metavar="FILE", help="Write the table of voters.")
+@o.overwrite
+@o.json
+def voters(votes: str, json: bool, **options: Any) -> None:
+    """Show how good each voter is, those in trouble first.
+
+    VOTES may also be a consensus saved by `ec3learn combine --save`.
+
+    For example:
+    ec3learn voters votes.csv --classifiers svm,tree --clusterings kmeans
+    ec3learn voters mails.ec3
+    """
+    from ..consensus import Consensus
+    from ..diagnosis.voters import worst_first
+    from ..tables.files import write_table
+
+    if votes.endswith(".ec3"):
+        for name in ("known", "classifiers", "clusterings", "out"):
+            if options[name]:
+                must = "must be left out for a saved consensus, which does not hold the votes"
+                raise InputError(name, must)
+        consensus = Consensus.load(votes)
+    else:
+        prepare(votes, {"out": options["out"]}, options)
+        with combined(votes, options) as answered:
+            consensus = answered.consensus
+            if options["out"]:
+                table = worst_first(consensus)
+                write_table(table, answered.file, options["out"], options["overwrite"])
+                return tell_written(options)
+    show(worst_first(consensus), json)
+    if not json:
+        for note in consensus.notes:
+            if note.kind == "two voters":
+                show(f"\nNote: {note}")
+
+
+@o.command
+@o.votes
+@o.naming
+@o.labels
+@o.reading
+@o.method(
+    "--methods",
+    multiple=True,
+    metavar="METHODS",
+    help="The methods, separated by commas; by default all that `ec3learn methods` lists.",
+)
+@o.id
+@o.truth
+@o.fast
+@o.json
+def compare(
+    votes: str,
+    methods: tuple[str, ...],
+    fast: bool,
+    json: bool,
+    **options: Any,
+) -> None:
+    """Compare the methods on the same votes.
+
+    Shows how often they disagree, and how often each is right where labels are known.
+
+    For example:
+    ec3learn compare votes.csv --classifiers svm,tree,bayes --clusterings kmeans --known gold
+    ec3learn compare votes.csv -c svm,tree,bayes --methods auto,majority --truth truth
+    """
+    from ..methods import compare as compare_methods
+    from ..tables.files import content_of_file
+
+    with opened(votes, options) as table:
+        content = content_of_file(table, naming_from(options), id=options["id"])
+        chosen = names(methods) if methods else None
+        compared = compare_methods(
+            content.votes, content.known, chosen, truth=content.truth, fast=fast
+        )
+    show({"methods": compared, "note": compared.note} if json else compared, json)
+
+
+@o.command
+@o.json
+def methods(json: bool) -> None:
+    """List the methods, and their parameters for --set.
+
+    For example:
+    ec3learn methods
+    """
+    from ..methods import describe_methods
+
+    rows = describe_methods()
+    if json:
+        return show(rows, json)
+    for row in rows:
+        print(f"{row['method']:22}{row['what']}")
+        values = {name: dumps(value).strip('"') for name, value in row["set"].items()}
+        pairs = " ".join(f"{name}={value}" for name, value in values.items())
+        if pairs:
+            print(indent(fill(pairs, 96, break_on_hyphens=False), " " * 4))
+
+
+@o.command
+@o.files("--votes", metavar="FILE", help="Only write the table of votes, as CSV.")
+@o.overwrite
+def demo(votes: str | None, overwrite: bool) -> None:
+    """Show what it does on 600 made-up emails.
+
+    Five classifiers and two clusterings have looked at them.
+
+    For example:
+    ec3learn demo
+    ec3learn demo --votes votes.csv
+    """
+    from ..demo import solve_demo, write_demo
+
+    if votes is not None:
+        write_demo(votes, overwrite)
+        columns = "-c svm,tree,bayes,knn,rules -k kmeans,dbscan --known gold"
+        print(printable(f"Written: {votes}. Try: ec3learn combine {votes} {columns}"))
+        return
+    right, consensus = solve_demo()
+    print(
+        f"How often each is right about emails without a known label, where it votes:\n{right}\n",
+        f"The base models:\n{consensus.voters()}\n",
+        f"The most contested emails:\n{consensus.contested(5)}\n",
+        "To try it on a file: ec3learn demo --votes votes.csv",
+        sep="\n",
+    )
 
 
 @o.command
@@ -184,3 +353,7 @@ def estimate(
     if json and estimated.note:
         warnings.warn(estimated.note, stacklevel=1)
     show(estimated, json)
+
+
+for each in (explain, voters, compare, agreement, ask, estimate, methods, demo):
+    app.add_command(each)
