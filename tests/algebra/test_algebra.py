@@ -53,9 +53,12 @@ def votes(request):
     return random_table(np.random.default_rng(5), **CASES[request.param]).votes()
 
 
-@pytest.fixture(params=["votes", "matrix"])
-def groups(request, votes):
-    return membership(votes) if request.param == "votes" else membership_of(entries(votes))
+@pytest.fixture(params=["votes", "loops", "matrix"])
+def groups(request, votes, monkeypatch):
+    if request.param == "loops":
+        pytest.importorskip("numba")
+        monkeypatch.setattr(kernels, "LEAST", 0)
+    return membership_of(entries(votes)) if request.param == "matrix" else membership(votes)
 
 
 @pytest.fixture
@@ -64,14 +67,31 @@ def matrix(votes, groups):
     return dense_membership(votes)[:, groups.order]
 
 
-def test_gather_sums_over_an_object_s_groups(groups, matrix):
-    table = np.random.default_rng(0).random((groups.n_groups, 3))
+@pytest.mark.parametrize("n_columns", [3, 5])
+def test_gather_sums_over_an_object_s_groups(groups, matrix, n_columns):
+    table = np.random.default_rng(0).random((groups.n_groups, n_columns))
     assert_allclose(groups.gather(table), matrix @ table, atol=1e-12)
 
 
-def test_scatter_sums_over_a_group_s_objects(groups, matrix):
-    values = np.random.default_rng(0).random((groups.n_rows, 3))
+def test_what_is_gathered_is_scaled_and_added(groups, matrix):
+    table, scale = np.random.default_rng(0).random((groups.n_groups, 5)), np.arange(groups.n_rows)
+    sums = np.ones((groups.n_rows, 5))
+    groups.add_gathered(table, scale, sums)
+    assert_allclose(sums, 1 + scale[:, None] * (matrix @ table), atol=1e-10)
+
+
+@pytest.mark.parametrize("n_columns", [3, 5])
+def test_scatter_sums_over_a_group_s_objects(groups, matrix, n_columns):
+    values = np.random.default_rng(0).random((groups.n_rows, n_columns))
     assert_allclose(groups.scatter(values), matrix.T @ values, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_columns", [3, 5])
+def test_rows_are_weighed_where_they_are_scattered(groups, matrix, n_columns):
+    values = np.random.default_rng(0).random((groups.n_rows, n_columns))
+    weights = np.random.default_rng(1).random((2, groups.n_rows))
+    expected = [matrix.T @ (weight[:, None] * values) for weight in weights]
+    assert_allclose(groups.scatter_weighted(list(weights), values), expected, atol=1e-12)
 
 
 def test_one_column_is_gathered_and_scattered_as_a_vector(groups, matrix):

@@ -43,14 +43,46 @@ def test_keys_are_numbered_as_they_first_occur(n_values):
     )
 
 
+@pytest.mark.parametrize("n_groups", [9, 9000])
+def test_rows_gather_the_numbers_of_their_groups(n_groups):
+    rng = np.random.default_rng(0)
+    codes, table, scale = (
+        rng.integers(0, n_groups, (4, 3000)),
+        rng.random((n_groups, 5)),
+        rng.random(3000),
+    )
+    column, columns = np.ones(3000), np.ones((3000, 5))
+    loops.gather(codes, table[:, 0].copy(), column)
+    loops.gather_columns(codes, table, scale, columns)
+    assert_allclose(column, 1 + table[codes, 0].sum(axis=0))
+    assert_allclose(columns, 1 + scale[:, None] * table[codes].sum(axis=0))
+
+
+@pytest.mark.parametrize("n_groups", [9, 9000])
+def test_groups_add_up_the_numbers_of_their_rows(n_groups):
+    rng = np.random.default_rng(0)
+    codes, values, weight = (
+        rng.integers(0, n_groups, (4, 3000)),
+        rng.random((3000, 5)),
+        rng.random(3000),
+    )
+    column, columns, expected = np.ones(n_groups), np.ones((n_groups, 5)), np.ones((n_groups, 5))
+    loops.scatter(codes, weight * values[:, 0], column)
+    loops.scatter_columns(codes, values, weight, columns)
+    for of_model in codes:
+        np.add.at(expected, of_model, weight[:, None] * values)
+    assert_allclose(column, expected[:, 0])
+    assert_allclose(columns, expected)
+
+
 def test_pairs_are_counted_for_each_weight():
     rng = np.random.default_rng(0)
-    groups, weights = rng.integers(0, 9, (4, 3000)), rng.random((3000, 2))
+    groups, weights = rng.integers(0, 9, (4, 3000)), rng.random((2, 3000))
     counts, expected = np.zeros((9, 9, 2)), np.zeros((9, 9, 2))
-    loops.count_pairs(groups, weights, counts)
+    loops.count_pairs(groups, tuple(weights), counts)
     for a in range(4):
         for b in range(a, 4):
-            np.add.at(expected, (groups[a], groups[b]), weights)
+            np.add.at(expected, (groups[a], groups[b]), weights.T)
     assert_allclose(counts, expected)
 
 
@@ -83,7 +115,7 @@ def test_distinct_rows_are_the_same_to_the_bit(monkeypatch, n_labels):
         assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("method", [EC3(solver="direct"), BGCM()], ids=str)
+@pytest.mark.parametrize("method", [EC3(solver="direct"), EC3(solver="cg"), BGCM()], ids=str)
 def test_methods_answer_the_same_with_and_without_loops(monkeypatch, method):
     answers = []
     for least in (0, 1 << 60):

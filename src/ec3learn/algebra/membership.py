@@ -19,7 +19,6 @@ from scipy import sparse
 from .._typing import Array
 from ..kernels import compiled
 from ..votes import Prior, Votes, group_meaning, hardened, only_rows, soft_shares
-from ..votes.layout import entries_of_columns
 
 CHUNK = 1 << 16  # rows handled at a time
 Table = Any  # a dense array, or a sparse one
@@ -30,30 +29,40 @@ Columns = Mapping[tuple[int, int], Array]  # codes by where a model's groups beg
 class Membership:
     """A^m: which row is in which group, by how much.
 
-    `entries` has all votes but those in a table of soft votes: `soft` is that table, and its basis.
-    `order` says which group of the votes each of its groups is. `columns` are the codes of models,
-    where `entries` has nothing else. `hard` has the same rows with soft votes hardened, for rules
-    that take them so; None where there is nothing to harden. `prior` are class probabilities of the
-    rows from elsewhere, where there are any.
+    The votes that are in no table of soft votes are in `entries`. In a large table they are in
+    `codes`, models x rows, with the group of each vote and `n_groups` for a missing one; `loops`
+    read them, and `entries` are made when asked for. `soft` is the table of soft votes, and its
+    basis. `order`
+    says which group of the votes each of its groups is. `columns` are the codes of models, where
+    there are no other votes but soft ones. `hard` has the same rows with soft votes hardened, for
+    rules that take them so; None where there is nothing to harden. `prior` are class probabilities
+    of the rows from elsewhere, where there are any.
     """
 
-    entries: sparse.csr_array
+    given: sparse.csr_array | None
     order: Array
     hard: Membership | None = None
     prior: Prior | None = None
     soft: tuple[Array, Array] | None = None
     columns: Columns = field(default_factory=dict)
     answered: dict[Any, Any] = field(default_factory=dict, init=False)  # by the rule that answered
+    codes: Array | None = None
+    loops: Any = None
+
+    @cached_property
+    def entries(self) -> sparse.csr_array:
+        """The votes that are in no table of soft votes, as a sparse matrix."""
+        return self.given if self.codes is None else entries_of_codes(self.codes, self.n_groups)
 
     @property
     def n_rows(self) -> int:
         """How many distinct rows there are."""
-        return int(self.entries.shape[0])
+        return int(self.entries.shape[0] if self.codes is None else self.codes.shape[1])
 
     @property
     def n_groups(self) -> int:
         """How many groups there are."""
-        return int(self.entries.shape[1])
+        return len(self.order)
 
     @property
     def matrix(self) -> sparse.csr_array:
@@ -71,12 +80,20 @@ class Membership:
     def only(self, kept: Array) -> Membership:
         """The same rows in some of the groups."""
         soft = None if self.soft is None else (self.soft[0], self.soft[1][:, kept])
-        entries = self.entries[:, kept]
-        return replace(self, entries=entries, order=self.order[kept], soft=soft, columns={})
+        part = replace(self, order=self.order[kept], soft=soft, columns={})
+        if self.codes is None:
+            return replace(part, given=self.entries[:, kept])
+        place = np.full(self.n_groups + 1, len(kept), dtype=self.codes.dtype)
+        place[kept] = np.arange(len(kept))
+        return replace(part, codes=place[self.codes])
 
     def gather(self, table: Table) -> Array:
         """A^m table, dense: for each row the sum over its groups."""
-        sums = self.entries @ table
+        if self.codes is None or sparse.issparse(table):
+            sums = self.entries @ table
+        else:
+            sums = np.zeros((self.n_rows, *table.shape[1:]))
+            self.loops.add_gathered(self.codes, table, np.ones(self.n_rows), sums)
         if self.soft is not None:
             sums = sums + self.soft[0] @ (self.soft[1] @ table)
         return sums.toarray() if sparse.issparse(sums) else np.asarray(sums)
@@ -86,12 +103,22 @@ class Membership:
         for rows in chunks(self.n_rows, CHUNK // 8):
             yield rows, self._part(rows).gather(table)
 
+    def add_gathered(self, table: Array, scale: Array, sums: Array) -> None:
+        """Add diag(scale) A^m table to some sums."""
+        if self.codes is not None and self.soft is None:
+            self.loops.add_gathered(self.codes, table, scale, sums)
+            return
+        for rows, gathered in self.gather_parts(table):
+            sums[rows] += scale[rows, None] * gathered
+
     def _part(self, rows: slice) -> Membership:
         """Some of the rows."""
         if rows.stop - rows.start == self.n_rows:
             return self
         soft = None if self.soft is None else (self.soft[0][rows], self.soft[1])
-        return replace(self, entries=self.entries[rows], soft=soft)
+        if self.codes is None:
+            return replace(self, given=self.entries[rows], soft=soft)
+        return replace(self, codes=np.ascontiguousarray(self.codes[:, rows]), soft=soft)
 
     def parts(self) -> Iterator[tuple[slice, Membership]]:
         """The rows in pieces that fit the cache, with all that rules ask for."""
@@ -102,13 +129,21 @@ class Membership:
 
     def scatter(self, values: Array) -> Array:
         """A^m' values: for each group the sum over its rows."""
-        sums = np.asarray(self._transposed @ values)
+        if self.codes is None:
+            sums = np.asarray(self._transposed @ values)
+        else:
+            sums = self.loops.scattered(self.codes, self.n_groups, values, np.ones(self.n_rows))
         if self.soft is not None:
             sums += self.soft[1].T @ (self.soft[0].T @ values)
         return sums
 
     def scatter_weighted(self, weights: Sequence[Array], values: Array) -> list[Array]:
         """A^m' diag(weight) values for each weight, in pieces: larger ones if the sums are."""
+        if self.codes is not None and self.soft is None:
+            return [
+                self.loops.scattered(self.codes, self.n_groups, values, weight)
+                for weight in weights
+            ]
         if not weights:
             return []
         sums = np.zeros((self.n_groups, len(weights) * values.shape[1]))
@@ -129,12 +164,12 @@ class Membership:
                 (by_group @ rows.multiply(weight[:, None]).tocsr()).toarray() for weight in weights
             ]
         if self.soft is not None and weights:
-            shares, basis = self.soft
+            (shares, basis), hard = self.soft, replace(self, soft=None)
             mixed = np.zeros((self.n_groups, len(weights) * len(basis)))
             inner = np.zeros((len(basis), len(weights) * len(basis)))
             for rows in chunks(self.n_rows, CHUNK // 8):
                 weighted = np.hstack([shares[rows] * weight[rows, None] for weight in weights])
-                mixed += self.entries[rows].T @ weighted
+                mixed += hard._part(rows).scatter(weighted)
                 inner += shares[rows].T @ weighted
             for k, gram in enumerate(grams):
                 columns = slice(k * len(basis), (k + 1) * len(basis))
@@ -148,14 +183,41 @@ class Membership:
 
 def membership(votes: Votes) -> Membership:
     """A^m of votes."""
-    matrix, order, stores = _entries_in_order(votes), np.arange(votes.models.n_groups), votes.stores
-    if stores.sparse is not None and not stores.soft:
-        return membership_of(matrix, prior=votes.prior)
+    order, stores, columns = np.arange(votes.models.n_groups), votes.stores, _columns_of(votes)
+    if stores.sparse is not None:
+        columns = {}
+        if not stores.soft:
+            return membership_of(_entries_in_order(votes), prior=votes.prior)
+    loops = compiled(votes.n_rows * len(columns)) if columns else None
+    matrix = _entries_in_order(votes) if loops is None else None
+    codes = None if loops is None else codes_of_columns(columns, len(order))
+    return Membership(matrix, order, None, votes.prior, soft_shares(votes), columns, codes, loops)
+
+
+def _columns_of(votes: Votes) -> Columns:
+    """The codes of models, by where their groups begin and end."""
     ends = list(pairwise(votes.models.offsets.tolist()))
-    columns = (
-        {} if stores.sparse is not None else {ends[m]: stores.hard[m] for m in sorted(stores.hard)}
-    )
-    return Membership(matrix, order, None, votes.prior, soft_shares(votes), columns)
+    return {ends[m]: codes for m, codes in sorted(votes.stores.hard.items())}
+
+
+def codes_of_columns(columns: Columns, n_groups: int) -> Array:
+    """The group of each vote, models x rows; `n_groups` for a missing one."""
+    n_rows, number = len(next(iter(columns.values()))), np.min_scalar_type(n_groups).type
+    groups = np.empty((len(columns), n_rows), dtype=number)
+    for line, ((first, end), codes) in zip(groups, columns.items(), strict=True):
+        line[:] = codes
+        line += number(first)
+        line[codes >= end - first] = n_groups
+    return groups
+
+
+def entries_of_codes(codes: Array, n_groups: int) -> sparse.csr_array:
+    """One entry per vote."""
+    groups: Array = codes.T.astype(np.int32, order="C")
+    voted = groups < n_groups
+    starts = np.concatenate([[0], np.cumsum(np.count_nonzero(voted, axis=1))])
+    cast = groups.ravel() if voted.all() else groups[voted]
+    return sparse.csr_array((np.ones(len(cast)), cast, starts), shape=(len(groups), n_groups))
 
 
 def membership_parts(votes: Votes, hard: bool) -> Iterator[tuple[slice, Membership]]:
@@ -179,18 +241,18 @@ def membership_of(
 
 def entries(votes: Votes) -> sparse.csr_array:
     """A^m as one sparse matrix, with all groups of the votes."""
-    order = np.arange(votes.models.n_groups)
-    return Membership(_entries_in_order(votes), order, soft=soft_shares(votes)).matrix
+    matrix, order = _entries_in_order(votes), np.arange(votes.models.n_groups)
+    return Membership(matrix, order, soft=soft_shares(votes)).matrix
 
 
 def _entries_in_order(votes: Votes) -> sparse.csr_array:
     """The votes that are not in a table of soft votes."""
-    stores, sizes = votes.stores, [model.n_groups for model in votes.models]
+    stores, n_groups = votes.stores, votes.models.n_groups
     if not stores.hard:
-        shape = (votes.n_rows, votes.models.n_groups)
-        return sparse.csr_array(shape) if stores.sparse is None else stores.sparse
-    columns = entries_of_columns(stores.hard, votes.models.offsets, sizes)
-    return columns if stores.sparse is None else sparse.csr_array(columns + stores.sparse)
+        nothing = sparse.csr_array((votes.n_rows, n_groups))
+        return nothing if stores.sparse is None else stores.sparse
+    entries = entries_of_codes(codes_of_columns(_columns_of(votes), n_groups), n_groups)
+    return entries if stores.sparse is None else sparse.csr_array(entries + stores.sparse)
 
 
 def votes_cast(votes: Votes) -> tuple[Array, Array, Array]:
@@ -266,14 +328,8 @@ def _count_pairs(columns: Columns, n_groups: int, weights: Sequence[Array]) -> l
     n_rows = len(next(iter(columns.values())))
     loops = compiled(len(weights) * n_rows * len(columns) ** 2 // 2)
     if loops is not None:
-        number = np.min_scalar_type(n_groups).type
-        groups = np.empty((len(columns), n_rows), dtype=number)
-        for line, ((first, end), codes) in zip(groups, columns.items(), strict=True):
-            line[:] = codes
-            line += number(first)
-            line[codes >= end - first] = n_groups
         counts = np.zeros((n_groups + 1, n_groups + 1, len(weights)))
-        loops.count_pairs(groups, np.stack(weights, axis=1), counts)
+        loops.count_pairs(codes_of_columns(columns, n_groups), tuple(weights), counts)
         upper = (np.ascontiguousarray(counts[:-1, :-1, k]) for k in range(len(weights)))
         return [gram + np.triu(gram, 1).T for gram in upper]
     grams = [np.zeros((n_groups, n_groups)) for _ in weights]

@@ -35,16 +35,9 @@ def co_occurrence_scaling(
     Anderson's rule. The start is scaled so that the sum of w y^2 is that of the counts, as it is in
     the end. All weights and sizes (A' s) are above 0.
     """
-
-    def to_rows(y: Array) -> Array:
-        return inverse(groups.gather(weights * y))
-
-    def to_groups(d: Array) -> Array:
-        return groups.scatter(counts * d)
-
     by_group = groups.n_groups <= groups.n_rows
     y = sizes * np.sqrt(counts.sum() / max(weights @ sizes**2, 1e-300))
-    state = y if by_group else to_rows(y)
+    state = y if by_group else inverse(groups.gather(weights * y))
     live = state > 0  # not the rows in no group
     points: list[Array] = []
     moves: list[Array] = []
@@ -52,8 +45,9 @@ def co_occurrence_scaling(
     while change > tol and n_iter < max_iter:
         n_iter += 1
         state[live] = np.exp(logs)
-        d = to_rows(state) if by_group else state.copy()
-        image = to_groups(d) if by_group else to_rows(to_groups(d))
+        d = inverse(groups.gather(weights * state)) if by_group else state.copy()
+        image = groups.scatter(counts * d)
+        image = image if by_group else inverse(groups.gather(weights * image))
         move = np.log(image[live]) - logs
         change = float(np.abs(move).max(initial=0.0))
         points, moves = (

@@ -26,7 +26,7 @@ from ..consensus import Consensus
 from ..methods.base import Method, method_of, trusting_votes
 from ..methods.voting import MajorityVote
 from ..votes import Votes
-from ..votes.reading import frame_of, is_pandas
+from ..votes.reading import frame_of, index_of
 from .pools import classifier_pool
 from .rows import TableClassifier, check_table, limit_threads, with_warnings
 from .training import Training, fit_and_vote, predict_shares
@@ -270,7 +270,7 @@ def read_votes(votes: Any, X: Any, classes: Array | None = None) -> Votes:
         must = f"must describe the {n_rows:,} rows of {arg('X')}"
         remedy = f"One row per vote goes through {arg('Votes.from_long')}."
         raise InputError("votes", must, came=f"{len(votes):,} objects", remedy=remedy)
-    if ids is None or not is_pandas(X):
+    if ids is None or index_of(X) is None:
         return votes
     # The rows may be named in another order.
     place = {name: i for i, name in enumerate(ids.tolist())}

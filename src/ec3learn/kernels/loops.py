@@ -10,6 +10,7 @@ from typing import Any
 import numba
 import numpy as np
 
+FEW_COLUMNS = 3  # are read one by one
 ROWS = 1024  # whose numbers stay in the cache from one loop to the next
 SLOT_BITS = 14  # of the table that `number` begins with
 ODD = np.uint64(0x9E3779B97F4A7C15)  # its multiples are spread over all 64-bit numbers
@@ -64,20 +65,87 @@ def number(keys: Any, index: Any) -> Any:
     return values[:n].copy()
 
 
-# ---- pairs of groups -----------------------------------------------------------------------------
+# ---- products with codes -------------------------------------------------------------------------
+# `codes` has a row per model: the group of each object.
 
 
 @loop
-def count_pairs(groups: Any, weights: Any, out: Any) -> None:
-    """Do np.add.at(out, (groups[a], groups[b]), weights) for all a <= b.
+def gather(codes: Any, table: Any, out: Any) -> None:
+    """Do out += table[codes].sum(axis=0) for a table with one number per group."""
+    step = max(ROWS, len(table) // len(codes))  # many groups: those of one model after another
+    for low in range(0, len(out), step):
+        for m in range(len(codes)):
+            for i in range(low, min(low + step, len(out))):
+                out[i] += table[codes[m, i]]
 
-    The groups of one model stand in a row of `groups`, its weights in a row of `weights`.
+
+@loop
+def scatter(codes: Any, values: Any, out: Any) -> None:
+    """Do np.add.at(out, codes, values) for one value per object."""
+    step = max(ROWS, len(out) // len(codes))
+    for low in range(0, len(values), step):
+        for m in range(len(codes)):
+            for i in range(low, min(low + step, len(values))):
+                out[codes[m, i]] += values[i]
+
+
+@loop
+def gather_columns(codes: Any, table: Any, scale: Any, out: Any) -> None:
+    """Do out += scale[:, None] * table[codes].sum(axis=0)."""
+    for low in range(0, len(out), ROWS):
+        for m in range(len(codes)):
+            for i in range(low, min(low + ROWS, len(out))):
+                group = codes[m, i]
+                for z in range(out.shape[1]):
+                    out[i, z] += scale[i] * table[group, z]
+
+
+@loop
+def scatter_columns(codes: Any, values: Any, weight: Any, out: Any) -> None:
+    """Do np.add.at(out, codes, weight[:, None] * values)."""
+    for low in range(0, len(values), ROWS):
+        for m in range(len(codes)):
+            for i in range(low, min(low + ROWS, len(values))):
+                group = codes[m, i]
+                for z in range(out.shape[1]):
+                    out[group, z] += weight[i] * values[i, z]
+
+
+def add_gathered(codes: Any, table: Any, scale: Any, sums: Any) -> None:
+    """Do sums += scale[:, None] * table[codes].sum(axis=0), where a code beyond the table is 0."""
+    table = np.concatenate([table, np.zeros_like(table[:1])], dtype=np.float64)
+    if table.size > FEW_COLUMNS * len(table):
+        gather_columns(codes, table, scale, sums)
+        return
+    columns = np.ascontiguousarray(table.T).reshape(-1, len(table))
+    for column, out in zip(columns, sums.reshape(len(sums), -1).T, strict=True):
+        gathered = np.zeros(len(sums))
+        gather(codes, column, gathered)
+        out += scale * gathered
+
+
+def scattered(codes: Any, n_groups: int, values: Any, weight: Any) -> Any:
+    """The sums of weight[:, None] * values over the objects of each group."""
+    if values.size > FEW_COLUMNS * len(values):
+        table = np.zeros((n_groups + 1, values.shape[1]))
+        scatter_columns(codes, values, weight, table)
+        return table[:-1]
+    columns = values.T.reshape(-1, len(values))
+    sums = np.zeros((len(columns), n_groups + 1))
+    for column, out in zip(columns, sums, strict=True):
+        scatter(codes, weight * column, out)
+    return sums[:, :-1].T.reshape(-1, *values.shape[1:])
+
+
+@loop
+def count_pairs(codes: Any, weights: Any, out: Any) -> None:
+    """Do np.add.at(out[..., k], (codes[a], codes[b]), weights[k]) for all a <= b and all k.
+
+    The weights are a tuple, so that the number of them is known when this is compiled.
     """
-    for low in range(0, len(weights), ROWS):
-        high = min(low + ROWS, len(weights))
-        for a in range(len(groups)):
-            for b in range(a, len(groups)):
-                for i in range(low, high):
-                    cell = out[groups[a, i], groups[b, i]]
-                    for k in range(weights.shape[1]):
-                        cell[k] += weights[i, k]
+    for a in range(len(codes)):
+        for b in range(a, len(codes)):
+            for i in range(codes.shape[1]):
+                cell = out[codes[a, i], codes[b, i]]
+                for k in range(len(weights)):
+                    cell[k] += weights[k][i]

@@ -14,7 +14,7 @@ from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg
 from .._typing import Array
 from .distinct import distinct_rows
-from .encoding import classes_of, label_codes, name_codes, require_width, rows_by_index, vote_codes
+from .encoding import classes_of, label_codes, name_codes, require_width, vote_codes
 from .labels import labels_for_missing, plain
 from .layout import BaseModel, Models, Stores, entries_of_votes, whole_votes
 from .operations import ones
@@ -295,14 +295,6 @@ def model_weights(weights: Any, names: list[str]) -> Array:
             raise unknown_name("base model", name, names)
         weights = [weights.get(name, 1.0) for name in names]
     return non_negative(weights, "weights", len(names), "base models")
-
-
-def object_weights(sample_weight: Any, n_objects: int, object_ids: Array | None) -> Array:
-    """One weight per object, or by name in the index of a pandas column."""
-    rows = rows_by_index(sample_weight, n_objects, object_ids, "sample_weight")
-    if rows is not None:  # the place -1 of objects that are not named has no number
-        sample_weight = np.append(sample_weight, np.nan)[rows]
-    return non_negative(sample_weight, "sample_weight", n_objects, "objects")
 
 
 def non_negative(values: Any, argument: str, n_wanted: int, what: str) -> Array:

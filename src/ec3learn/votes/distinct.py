@@ -35,12 +35,22 @@ def distinct_rows(columns: Sequence[Codes]) -> tuple[Array, Array, Array] | None
     n_objects, n_cells = len(columns[0][0]), math.prod(size for _, size in columns)
     if n_cells > max(FEW_CELLS, n_objects // 4) and not _repeat(columns, n_objects):
         return None
-    index, counts = _numbered(*_row_keys(columns))
-    if len(counts) == n_objects:
+    keys, n_keys = _row_keys(columns)
+    if n_keys > max(FEW_CELLS, n_objects // 4):
+        keys, n_keys = _numbered(keys)  # else a key addresses its count: nothing is sorted
+    objects, counts = np.empty(n_keys, dtype=np.int64), np.zeros(n_keys, dtype=np.int64)
+    for begin in range(0, n_objects, 4 * CHUNK):
+        part = keys[begin : begin + 4 * CHUNK].astype(np.int64)
+        objects[part] = np.arange(begin, begin + len(part))
+        counts += np.bincount(part, minlength=n_keys)
+    values = np.flatnonzero(counts)
+    if len(values) == n_objects:
         return None
-    objects = np.empty(len(counts), dtype=np.int64)
-    objects[index] = np.arange(n_objects)
-    return objects, index, counts
+    if len(values) < n_keys:
+        number = np.zeros(n_keys, dtype=smallest_uint(len(values)))
+        number[values] = np.arange(len(values))
+        keys = expand_rows(number, keys)
+    return objects[values], keys, counts[values]
 
 
 def _repeat(columns: Sequence[Codes], n_objects: int) -> bool:
@@ -48,8 +58,8 @@ def _repeat(columns: Sequence[Codes], n_objects: int) -> bool:
     if n_objects <= SAMPLE:
         return True
     # One row from each stretch, at random: a table may repeat itself at regular distances.
-    place = np.arange(SAMPLE) + np.random.default_rng(0).random(SAMPLE)
-    rows = (place * (n_objects / SAMPLE)).astype(np.int64)
+    stretch = np.arange(SAMPLE) + np.random.default_rng(0).random(SAMPLE)
+    rows = (stretch * (n_objects / SAMPLE)).astype(np.int64)
     keys, _ = _row_keys([(codes[rows], size) for codes, size in columns])
     n_repeats = SAMPLE - len(np.unique(keys))
     return n_repeats > 0 and SAMPLE**2 / (2 * n_repeats) < n_objects / 2
@@ -60,8 +70,7 @@ def _row_keys(columns: Sequence[Codes]) -> tuple[Array, int]:
     word: list[Codes] = []
     for codes, size in columns:
         if size * math.prod(other for _, other in word) > WIDEST_KEY:
-            keys, counts = _numbered(*_packed(word))
-            word = [(keys, len(counts))]
+            word = [_numbered(_packed(word)[0])]
         word.append((codes, size))
     return _packed(word)
 
@@ -78,23 +87,14 @@ def _packed(columns: Sequence[Codes]) -> tuple[Array, int]:
     return keys, n_keys
 
 
-def _numbered(keys: Array, n_keys: int) -> tuple[Array, Array]:
-    """The number of each key among the distinct ones, in their order, and how often each occurs."""
-    if n_keys <= max(FEW_CELLS, len(keys) // 4):  # a key addresses its count: nothing is sorted
-        cells = np.bincount(keys, minlength=n_keys)
-        values = np.flatnonzero(cells)
-        number = np.zeros(n_keys, dtype=smallest_uint(len(values)))
-        number[values] = np.arange(len(values))
-        return expand_rows(number, keys), cells[values]
+def _numbered(keys: Array) -> tuple[Array, int]:
+    """Keys numbered in the order in which they first occur, and how many differ."""
     loops = compiled(SORTING * len(keys)) if len(keys) < 1 << 31 else None
-    if loops is None:
-        _, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        return index.astype(smallest_uint(len(counts))), counts
-    first_seen = np.empty(len(keys), dtype=np.uint32)
-    values = loops.number(keys.astype(np.uint64, copy=False), first_seen)
-    number = np.argsort(np.argsort(values)).astype(smallest_uint(len(values)))
-    index = expand_rows(number, first_seen)
-    return index, np.bincount(index, minlength=len(values))
+    if loops is not None:
+        number = np.empty(len(keys), dtype=np.uint32)
+        return number, len(loops.number(keys, number))
+    values, first, index = np.unique(keys, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[index].astype(smallest_uint(len(values))), len(values)
 
 
 def row_numbers(entries: sparse.csr_array) -> Codes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,18 @@ def classes_of(
 
     Soft votes (`tables`) must have a column for each.
     """
-    names = _voted_classes(columns, argument, clean) if classes is None else []
+    names: list[Label] = []
+    if classes is None:
+        labels = [plain(column.labels[code]) for column in columns for code in column.seen]
+        voted = sorted({_class_key(label, clean) for label in labels})
+        names, first = [name for _, name in voted], dict(reversed(voted))
+        if len(first) > 1:
+            raise InputTypeError(
+                argument,
+                "must have labels of one kind",
+                came=" and ".join(f"{kind} ({first[kind]!r})" for kind in sorted(first)),
+                remedy="Convert them to one kind first.",
+            )
     if classes is None and tables:
         n_columns = next(iter(tables.values())).shape[1]
         if not names or (kind_of(names[0]) == "int" and names[0] >= 0 and names[-1] < n_columns):
@@ -70,20 +82,6 @@ def require_width(name: str, table: Array, groups: Array, argument: str) -> None
         )
 
 
-def _voted_classes(columns: Sequence[Column], argument: str, clean: bool) -> list[Label]:
-    labels = [plain(column.labels[code]) for column in columns for code in column.seen]
-    names = {(kind_of(label), cleaned(label) if clean else label) for label in labels}
-    first = {kind: min(name for other, name in names if other == kind) for kind, _ in names}
-    if len(first) > 1:
-        raise InputTypeError(
-            argument,
-            "must have labels of one kind",
-            came=" and ".join(f"{kind} ({name!r})" for kind, name in sorted(first.items())),
-            remedy="Convert them to one kind first.",
-        )
-    return sorted(name for _, name in names)
-
-
 def vote_codes(
     column: Column,
     original: Column,
@@ -98,7 +96,7 @@ def vote_codes(
     the row, and answers off the scale that are missing can be counted.
     """
     names = (classes if scale is None else scale.labels).tolist()
-    form = _answer if scale is not None else _clean_label if clean else _exact_label
+    form = _answer if scale is not None else partial(_class_key, clean=clean)
     lookup = _places(column, names, form)
     foreign = lookup < 0
     if foreign.any() and (scale is None or scale.outside == "error"):
@@ -117,12 +115,8 @@ def _places(column: Column, names: Sequence[Label], form: Callable[[Label], Any]
     return lookup
 
 
-def _exact_label(label: Label) -> Any:
-    return kind_of(label), label
-
-
-def _clean_label(label: Label) -> Any:
-    return kind_of(label), cleaned(label)
+def _class_key(label: Label, clean: bool = False) -> tuple[str, Label]:
+    return kind_of(label), cleaned(label) if clean else label
 
 
 def _answer(label: Label) -> Any:
@@ -236,15 +230,19 @@ def known_codes(
             got=len(column.codes),
             remedy="Pass a dict of object -> label to name only a few.",
         )
-    places = _places(column, classes.tolist(), _exact_label)[column.codes]
+    places = _places(column, classes.tolist(), _class_key)[column.codes]
     if (places < 0).any():
         first = int(np.argmax(places < 0))
         label = plain(column.labels[int(column.codes[first])])
+        alike = [name for name in classes.tolist() if cleaned(str(name)) == cleaned(str(label))]
+        remedy = f"Pass {arg('classes', ...)} to name classes that nobody voted for."
+        if kind_of(label) == "int" and kind_of(classes[0]) == "str":
+            remedy = "Labels are the classes themselves, not their numbers."
         raise InputError(
             argument,
             f"must hold classes, {listed(classes)}",
             came=f"{label!r} for object {plain(names[first])!r}",
-            remedy=_meant_class(label, classes),
+            remedy=f"Did you mean {alike[0]!r}?" if alike else remedy,
         )
     codes = np.where(places == len(classes), -1, places)
     if labels is None:
@@ -277,16 +275,6 @@ def _pairs_of(
     if parts and all(hasattr(part, "__len__") and not isinstance(part, str) for part in parts):
         return [plain(item) for item in parts[0]], [plain(item) for item in parts[1]]
     return range(n_objects) if object_ids is None else object_ids.tolist(), None
-
-
-def _meant_class(label: Label, classes: Array) -> str:
-    """What to do about a known label that is no class."""
-    for name in classes.tolist():
-        if cleaned(str(name)) == cleaned(str(label)):
-            return f"Did you mean {name!r}?"
-    if kind_of(label) == "int" and kind_of(classes[0]) == "str":
-        return "Labels are the classes themselves, not their numbers."
-    return f"Pass {arg('classes', ...)} to name classes that nobody voted for."
 
 
 def rows_by_name(

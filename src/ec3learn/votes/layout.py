@@ -6,7 +6,7 @@ numbered model after model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -173,16 +173,15 @@ class Stores(Frozen):
 
     def beside(self, other: Stores, models: Models, other_models: Models) -> Stores:
         """These models, and after them those of other stores of the same rows."""
-        n, entries = len(models), None
-        parts = [(self.sparse, models.n_groups), (other.sparse, other_models.n_groups)]
-        n_rows = [part.shape[0] for part, _ in parts if part is not None]
-        if n_rows:
-            shapes = [(n_rows[0], width) for _, width in parts]
-            blocks = [
-                sparse.csr_array(shape) if part is None else part
-                for (part, _), shape in zip(parts, shapes, strict=True)
-            ]
-            entries = sparse.hstack(blocks, format="csr")
+        n, entries = len(models), self.sparse if other.sparse is None else other.sparse
+        if entries is not None:
+            n_rows = entries.shape[0]
+            left = (
+                sparse.csr_array((n_rows, models.n_groups)) if self.sparse is None else self.sparse
+            )
+            empty = sparse.csr_array((n_rows, other_models.n_groups))
+            right = empty if other.sparse is None else other.sparse
+            entries = sparse.hstack([left, right], format="csr")
         return Stores(
             self.hard | {m + n: codes for m, codes in other.hard.items()},
             self.soft | {m + n: table for m, table in other.soft.items()},
@@ -211,23 +210,6 @@ class Stores(Frozen):
 def entries_of_votes(objects: Array, groups: Array, shape: tuple[int, int]) -> sparse.csr_array:
     """How often each object is put into each group, one pair of them per vote."""
     return sparse.coo_array((np.ones(len(groups)), (objects, groups)), shape=shape).tocsr()
-
-
-def entries_of_columns(
-    columns: Mapping[int, Array], offsets: Array, missing: Sequence[int]
-) -> sparse.csr_array:
-    """One entry per vote, from columns of codes by model; a code of `missing[m]` is no vote."""
-    n_rows = len(next(iter(columns.values())))
-    width = np.int32 if max(offsets[-1], n_rows * len(columns)) < 1 << 31 else np.int64
-    groups = np.empty((n_rows, len(columns)), dtype=width)
-    voted = np.empty(groups.shape, dtype=bool)
-    for place, (m, codes) in enumerate(columns.items()):
-        groups[:, place] = codes
-        groups[:, place] += width(offsets[m])
-        voted[:, place] = codes != missing[m]
-    starts = np.concatenate([[0], np.cumsum(np.count_nonzero(voted, axis=1))]).astype(width)
-    cast = groups.ravel() if voted.all() else groups[voted]
-    return sparse.csr_array((np.ones(len(cast)), cast, starts), shape=(n_rows, int(offsets[-1])))
 
 
 def vote_numbers(entries: sparse.csr_array, models: Models) -> Array:

@@ -58,14 +58,21 @@ def votes_on(votes: Votes, i: int) -> dict[int, Label | dict[Label, float]]:
 
 
 def soft_shares(votes: Votes) -> tuple[Array, Array] | None:
-    """The shares of soft models side by side, and what each column adds to each group."""
+    """The shares of soft models side by side, and what each column adds to each group.
+
+    The last shares of a model that are never 0 are left out: they are 1 less the others.
+    """
     if not votes.stores.soft:
         return None
-    numbers, tables = zip(*sorted(votes.stores.soft.items()), strict=True)
-    groups = np.flatnonzero(np.isin(votes.models.group_model, numbers))
-    basis = np.zeros((len(groups), votes.models.n_groups))
-    basis[np.arange(len(groups)), groups] = 1
-    return np.hstack(tables), basis
+    tables, basis, rest = [], [], np.zeros(votes.models.n_groups)
+    for m, table in sorted(votes.stores.soft.items()):
+        adds = np.eye(table.shape[1], len(rest), votes.models.offsets[m])
+        if (table[:, -1] > ROUNDING).all():
+            rest += adds[-1]
+            table, adds = table[:, :-1], adds[:-1] - adds[-1]
+        tables.append(table)
+        basis.append(adds)
+    return np.hstack([*tables, np.ones((votes.n_rows, 1))]), np.vstack([*basis, rest])
 
 
 def votes_per_model(votes: Votes, per_row: Array | None = None) -> Array:
@@ -120,8 +127,8 @@ def has_clusterings(votes: Votes) -> bool:
 
 def has_graders(votes: Votes) -> bool:
     """Whether voters with a weight above 0 answer on a scale."""
-    is_grader = votes.models.is_voter & ~votes.models.is_classifier
-    return bool((is_grader & (votes.weights > 0)).any())
+    models = votes.models
+    return bool((models.is_voter & ~models.is_classifier & (votes.weights > 0)).any())
 
 
 def voters_per_class(votes: Votes) -> Array:

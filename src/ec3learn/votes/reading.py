@@ -291,13 +291,6 @@ def frame_of(data: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def is_pandas(data: Any) -> bool:
-    """Whether a dataframe is one of pandas, whose column names may be of any type."""
-    import narwhals.stable.v2 as nw
-
-    return bool(nw.dependencies.is_pandas_dataframe(data))
-
-
 def index_of(table: Any) -> Any:
     """The index of a pandas column or table; None for anything else."""
     pandas = sys.modules.get("pandas")

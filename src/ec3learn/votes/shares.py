@@ -11,7 +11,7 @@ from .._checks import InputError, InputRowsError, InputTypeError
 from .._text import arg, listed
 from .._typing import Array
 from .labels import kind_of
-from .reading import frame_of, is_pandas, named_columns
+from .reading import frame_of, index_of, named_columns
 
 TOLERANCE = 1e-3  # by which a sum of shares may miss 1: three decimals
 COARSE = 1e-2  # the same for floats of 16 or 32 bits: exp(-1000.0) has so few digits
@@ -81,7 +81,7 @@ def columns_by_class(
         frame = frame_of(table)
         if frame is None:
             continue
-        columns = list(table.columns) if is_pandas(table) else frame.columns
+        columns = list(table.columns) if index_of(table) is not None else frame.columns
         classes = columns if classes is None else list(classes)
         place = {str(column): i for i, column in enumerate(columns)}
         if sorted(place) != sorted(map(str, classes)):

@@ -17,6 +17,7 @@ from .._text import arg, count, listed
 from .._typing import Array
 from . import assembly
 from .assembly import Repeats
+from .encoding import rows_by_index
 from .labels import Label
 from .layout import Frozen, Models, Stores, smallest_uint, voter_noun
 from .operations import (
@@ -80,8 +81,6 @@ class Votes(Frozen):
     index: Array | None = None
     stores: Stores = field(default_factory=Stores)  # who is in which group, by distinct row
     prior: Prior | None = None  # class probabilities from elsewhere, by distinct row
-
-    # ---- making them -----------------------------------------------------------------------------
 
     @classmethod
     def from_labels(
@@ -378,18 +377,19 @@ class Votes(Frozen):
         votes, row_number = split_by(self, number)
         return replace(votes, prior=Prior(different[row_number]))
 
-    # ---- inside ----------------------------------------------------------------------------------
-
     def _weighted(self, weights: Any, sample_weight: Any) -> Votes:
         """Check and set the weights of base models and of objects."""
         votes = self
         if weights is not None:
             names = [model.name for model in self.models]
             votes = replace(votes, weights=assembly.model_weights(weights, names))
-        if sample_weight is not None:
-            checked = assembly.object_weights(sample_weight, self.n_objects, self.object_ids)
-            votes = recounted(votes, checked)
-        return votes
+        if sample_weight is None:
+            return votes
+        rows = rows_by_index(sample_weight, self.n_objects, self.object_ids, "sample_weight")
+        if rows is not None:  # the place -1 of objects that are not named has no number
+            sample_weight = np.append(sample_weight, np.nan)[rows]
+        checked = assembly.non_negative(sample_weight, "sample_weight", self.n_objects, "objects")
+        return recounted(votes, checked)
 
 
 def _shared(left: Array | None, right: Array | None, what: str) -> Array | None:

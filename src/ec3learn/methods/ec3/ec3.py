@@ -125,8 +125,8 @@ class EC3(Method):
         start = first_weights(self.weights, votes, known)
         if known is None:
             require_votes(votes, start)
-        weighted = replace(votes, weights=frozen(votes.weights * start))
-        return self.answer_towards(self._targets(weighted, known), votes, known, start)
+        targets = self._targets(replace(votes, weights=frozen(votes.weights * start)), known)
+        return self.answer_towards(targets, votes, known, start)
 
     def answer_towards(
         self,
@@ -168,9 +168,8 @@ class EC3(Method):
         votes = votes if votes.prior is None else trusting_votes(votes, None)
         start = first_weights(self.weights, votes, None)
         require_votes(votes, start)
-        weighted = replace(votes, weights=frozen(votes.weights * start))
-        targets, groups = self._targets(weighted, None), membership(votes)
-        _, found = self._learn(targets, votes, groups, None, start)
+        targets = self._targets(replace(votes, weights=frozen(votes.weights * start)), None)
+        _, found = self._learn(targets, votes, membership(votes), None, start)
         return parts_of(votes, *found)
 
     def _learn(
@@ -227,11 +226,9 @@ class EC3(Method):
         known: KnownLabels | None,
         targets: Answer | None,
     ) -> tuple[Problem, Minimum]:
-        weights = votes.weights * model_weights
-        problem = Problem(
-            votes, groups, weights, self._setting(), bool(self.balanced), known, targets
-        )
-        solver = self._solver(problem)
+        setting, weights = self._setting(), votes.weights * model_weights
+        problem = Problem(votes, groups, weights, setting, bool(self.balanced), known, targets)
+        solver = self._solver(problem, votes)
         if solver == "direct":
             minimum = direct(problem)
         elif solver == "cg":
@@ -247,16 +244,16 @@ class EC3(Method):
             minimum.object_proba = normalised(proba)
         return problem, minimum
 
-    def _solver(self, problem: Problem) -> str:
+    def _solver(self, problem: Problem, votes: Votes) -> str:
         """The solver asked for, or the one that is estimated to be faster."""
         n_live = len(problem.live)
         if self.solver == "direct":
             require_few_groups(n_live)
         if self.solver != "auto":
             return self.solver
-        rounds = problem.groups.entries.nnz * (problem.n_classes - 1)
-        dense = problem.all_groups.columns or problem.all_groups.soft is not None
-        return "direct" if dense and n_live**3 <= ROUNDS_WORTH * rounds else "cg"
+        cost = ROUNDS_WORTH * votes.n_rows * len(votes.models) * (problem.n_classes - 1)
+        few = votes.stores.sparse is None or votes.stores.soft
+        return "direct" if few and n_live**3 <= cost else "cg"
 
     def _tolerance(self) -> float:
         return (0.025 if self.solver == "bcd" else 1e-12) if self.tol is None else self.tol

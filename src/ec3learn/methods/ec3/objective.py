@@ -101,8 +101,11 @@ class Problem:
         named = one_hot(classes[voting], self.n_classes)
         self.voters = Term(VOTES, 0.0, voting, weights[voting], named)
         # A table of groups and classes may be larger than one of rows and classes.
-        cast = groups.gather(self.voters.table_for(groups, groups.n_groups <= groups.n_rows))
-        self.n_votes, self.targets = cast[:, 0].copy(), normalised(cast[:, 1:])
+        table = self.voters.table_for(groups, groups.n_groups <= groups.n_rows)
+        n_rows, n_classes = groups.n_rows, self.n_classes
+        self.n_votes, self.targets = np.empty(n_rows), np.empty((n_rows, n_classes))
+        for rows, cast in groups.gather_parts(table):
+            self.n_votes[rows], self.targets[rows] = cast[:, 0], normalised(cast[:, 1:])
         if self.goal is not None:  # which may have an answer for a row without votes
             self.targets = np.where(self.goal.unanswered[:, None], 0.0, self.goal.proba)
             n_votes = np.where(self.n_votes > 0, self.n_votes, 1.0)
@@ -159,8 +162,7 @@ class Problem:
         # The F^o of a fixed row is its label, whatever the shares.
         pulled = np.where(fixed, 1.0, anchor * share)
         self.by_kind = np.stack([anchor, total, share, pulled])
-        by_row = (values[self.kind] for values in self.by_kind)
-        self.anchor, self.row_total, self.share, self.pulled = by_row
+        self.anchor, self.row_total, self.share, self.pulled = self.by_kind[:, self.kind]
         self.couplings = {}
         if alpha > 0:
             to_votes = 2 * delta * self.voted
@@ -187,14 +189,9 @@ class Problem:
 
     def update_objects(self, unknowns: Mapping[str, Array]) -> Array:
         """F^o given F^g and x: the weighted mean of an object's groups, companions and target."""
-        proba, n_classes = np.empty_like(self.targets), self.n_classes
-        tables = [one.g[:, None] * unknowns[x] for x, one in self.couplings.items()]
-        for rows, sums in self.groups.gather_parts(np.hstack([self.group_votes[:, :0], *tables])):
-            moved = self.anchor[rows, None] * self.targets[rows]
-            for k, one in enumerate(self.couplings.values()):
-                moved += one.f[rows, None] * sums[:, k * n_classes : (k + 1) * n_classes]
-            proba[rows] = self.share[rows, None] * moved
-        proba[self.fixed] = self.targets[self.fixed]
+        proba = self.pulled[:, None] * self.targets
+        for x, one in self.couplings.items():
+            self.groups.add_gathered(one.g[:, None] * unknowns[x], self.share * one.f, proba)
         return proba
 
     def update_groups(self, proba: Array) -> dict[str, Array]:
@@ -257,6 +254,6 @@ class Problem:
         ]
         if self.goal is None:
             terms.append(replace(self.voters, pull=2 * gamma))
-        towards = None if self.goal is None else (2 * gamma, self.goal.rule)
         pulling = tuple(term for term in terms if term.pull > 0)
+        towards = None if self.goal is None else (2 * gamma, self.goal.rule)
         return GroupRule(pulling, self.mean_target, towards=towards)

@@ -85,11 +85,6 @@ def parts_of(votes: Votes, problem: Problem, minimum: Minimum) -> Parts:
     }
     objective = float(values.sum())
     rounds = [*minimum.history[1:], objective][: minimum.n_iter if minimum.history else 0]
-    history = {
-        "round": range(1, len(rounds) + 1),
-        "P": rounds,
-        "change": minimum.changes,
-    }
     matrix = problem.groups.matrix
     return Parts(
         groups,
@@ -100,6 +95,6 @@ def parts_of(votes: Votes, problem: Problem, minimum: Minimum) -> Parts:
         sparse.csr_array(matrix.multiply(problem.inverse_rho[:, None]).multiply(problem.u)),
         terms,
         objective,
-        Table(history),
+        Table({"round": range(1, len(rounds) + 1), "P": rounds, "change": minimum.changes}),
         (matrix, problem.w, problem.d),
     )
