@@ -23,8 +23,9 @@ from .._text import arg, count
 from .._typing import Array
 from ..algebra.membership import entries
 from ..answer import ExtendWarning, Note
-from ..answer.extension import matching_labels, require_rule
+from ..answer.extension import require_rule
 from ..answer.notes import NoteKind
+from ..answer.solution import matching_labels
 from ..consensus import Consensus, changed
 from ..diagnosis.metrics import votes_per_row
 from ..methods import Method
