@@ -21,8 +21,8 @@ class Sized(ProbableClass, BaseEstimator):  # type: ignore[misc]
     """A classifier whose settings follow the numbers of rows in `fit`.
 
     `settings` is a function of this object and of the number of rows per class; it gives the
-    parameters to change. Classes are seen as 0, 1, 2 and so on. If it is `light`, trees are few:
-    they are one fold's, or a copy's.
+    parameters to change. Classes are seen as 0, 1, 2 and so on. A `light` one has fewer trees, as
+    suffice for a fold and for a retrained copy.
     """
 
     estimator: Any
@@ -62,7 +62,8 @@ def folds_of_calibration(sized: Sized, counts: Array) -> dict[str, Any]:
 def leaves_and_rounds(sized: Sized, counts: Array) -> dict[str, Any]:
     """A leaf has a twentieth of the rows at most, and all rounds have 10,000 trees, one per class.
 
-    Below 500 rows half the rounds learn twice as fast, and so they do if it is light.
+    Below 500 rows half the rounds learn twice as fast. A light one has half of these, and learns
+    twice as fast again.
     """
     model, n_rows = sized.estimator, int(counts.sum())
     pace = (2 if n_rows < 500 else 1) * (2 if sized.light else 1)
