@@ -66,7 +66,7 @@ def number(keys: Any, index: Any) -> Any:
 
 
 # ---- products with codes -------------------------------------------------------------------------
-# `codes` has a row per model: the group of each object.
+# `codes` has a row per model: the group of each object. A code beyond the table is no vote.
 
 
 @loop
@@ -76,7 +76,8 @@ def gather(codes: Any, table: Any, out: Any) -> None:
     for low in range(0, len(out), step):
         for m in range(len(codes)):
             for i in range(low, min(low + step, len(out))):
-                out[i] += table[codes[m, i]]
+                if codes[m, i] < len(table):
+                    out[i] += table[codes[m, i]]
 
 
 @loop
@@ -96,8 +97,9 @@ def gather_columns(codes: Any, table: Any, scale: Any, out: Any) -> None:
         for m in range(len(codes)):
             for i in range(low, min(low + ROWS, len(out))):
                 group = codes[m, i]
-                for z in range(out.shape[1]):
-                    out[i, z] += scale[i] * table[group, z]
+                if group < len(table):
+                    for z in range(out.shape[1]):
+                        out[i, z] += scale[i] * table[group, z]
 
 
 @loop
@@ -112,8 +114,8 @@ def scatter_columns(codes: Any, values: Any, weight: Any, out: Any) -> None:
 
 
 def add_gathered(codes: Any, table: Any, scale: Any, sums: Any) -> None:
-    """Do sums += scale[:, None] * table[codes].sum(axis=0), where a code beyond the table is 0."""
-    table = np.concatenate([table, np.zeros_like(table[:1])], dtype=np.float64)
+    """Do sums += scale[:, None] * table[codes].sum(axis=0)."""
+    table = np.asarray(table, dtype=np.float64, order="C")
     if table.size > FEW_COLUMNS * len(table):
         gather_columns(codes, table, scale, sums)
         return
@@ -130,9 +132,8 @@ def scattered(codes: Any, n_groups: int, values: Any, weight: Any) -> Any:
         table = np.zeros((n_groups + 1, values.shape[1]))
         scatter_columns(codes, values, weight, table)
         return table[:-1]
-    columns = values.T.reshape(-1, len(values))
-    sums = np.zeros((len(columns), n_groups + 1))
-    for column, out in zip(columns, sums, strict=True):
+    sums = np.zeros((values.size // len(values), n_groups + 1))
+    for column, out in zip(values.T.reshape(-1, len(values)), sums, strict=True):
         scatter(codes, weight * column, out)
     return sums[:, :-1].T.reshape(-1, *values.shape[1:])
 
