@@ -222,7 +222,7 @@ DEPARTURES = [
         "Sensor is not available",
     ),
     (
-        "At most 2,500 rows per data set; 20,000 in one study, and all in one, where Diabetes took too long",
+        "At most 2,500 rows per data set; 20,000 in one study, and all in one",
         "time",
     ),
     ("Fewer than 20 splits in some experiments", "time"),

@@ -22,7 +22,7 @@ rows in `{folder}`. [The tables](paper-tables.md) are a page of their own.
 TABLES = """# Tables of the paper, ours and printed
 
 [The page on the paper](paper.md) says what they show. They are numbered as in the paper. Means are over the data sets that the paper
-has too; the values of each are in `{folder}/tables.csv`, one a line. UPE is our reconstruction.
+has too, or over all where it says so; the values of each are in `{folder}/tables.csv`. UPE is our reconstruction.
 """
 
 AGAIN = """## Run it again
@@ -113,10 +113,11 @@ def _claims(found: list[Claim]) -> str:
 def _facts(rows: Frame) -> str:
     """Sentences on the data sets, splits and rows of the experiments."""
     used = select(rows, "accuracy", "n_rows")
-    splits = rows.groupby("experiment", sort=False)["seed"].nunique()
-    by_number = "; ".join(
-        f"{n}: {', '.join(names.index)}" for n, names in splits.groupby(splits, sort=True)
-    )
+    splits = rows.groupby(["experiment", "dataset"])["seed"].nunique().groupby(level=0)
+    ends = splits.agg(["min", "max"]).sort_values("max", kind="stable")
+    words = ends.apply(lambda own: " to ".join(dict.fromkeys(map(str, own))), axis=1)
+    groups = words.groupby(words, sort=False)
+    by_number = "; ".join(f"{n}: {', '.join(names.index)}" for n, names in groups)
     return (
         f"{used['dataset'].nunique()} data sets, at most {used['value'].max():,.0f} rows of each unless stated otherwise. "
         f"Experiments by number of random splits: {by_number}."

@@ -32,8 +32,8 @@ LARGEST = ("susy", "sensor", "magic", "sensor_sample")
 SEVERAL = ("letter", "sensor", "sensor_3feat")  # the largest with many classes
 # Those with 19,000 rows or more that are available
 LARGER = ("magic", "creditcard", "adults", "diabetes", "letter")
-# Two classes; Susy is missing, and Diabetes takes hours
-LARGE_BINARY = ("magic", "creditcard", "adults")
+# Two classes; Susy is missing
+LARGE_BINARY = ("magic", "creditcard", "adults", "diabetes")
 
 EXPERIMENTS = {
     "datasets": Experiment(accuracy.datasets, repeats=1, never=UNSCORED[1:]),

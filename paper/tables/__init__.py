@@ -47,11 +47,11 @@ def datasets(rows: Frame) -> Exhibit:
 EXHIBITS: dict[str, tuple[tuple[str, ...], Callable[[Frame], Exhibit]]] = {
     "accuracy": (("accuracy",), accuracy.accuracy),
     "checks": (("accuracy",), accuracy.checks),
+    "drop_classifier": (("drop_classifier", "accuracy"), studies.drop_classifier),
+    "add_classifier": (("add_classifier",), studies.add_classifier),
     "clustering_nmi": (("clustering_nmi",), studies.clustering_nmi),
     "drop_clustering": (("drop_clustering",), studies.drop_clustering),
     "add_clustering": (("add_clustering",), studies.add_clustering),
-    "drop_classifier": (("drop_classifier", "accuracy"), studies.drop_classifier),
-    "add_classifier": (("add_classifier",), studies.add_classifier),
     "drop_term": (("drop_term",), studies.drop_term),
     "parameters": (("parameters",), studies.parameters),
     "epsilon": (("epsilon",), studies.epsilon),

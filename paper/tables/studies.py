@@ -235,7 +235,7 @@ def robustness(rows: Frame) -> Exhibit:
     }
     n_splits = select(rows, "random_clusterings", method="UPE")["seed"].nunique()
     caption = (
-        "Share of AUC kept with 10 random base models added: the mean over data sets and the lowest. UPE meets random clusterings "
+        "Share of AUC kept with 10 random base models added: the mean over all data sets and the lowest. UPE meets random clusterings "
         f"in {n_splits} of the splits only."
     )
     block = Block(caption, pd.DataFrame(found).rename_axis("method"))
