@@ -99,7 +99,7 @@ def _halves(n: int, rng: np.random.Generator) -> Array:
     if n <= 6:  # three or ten splits
         chosen = np.array([c for c in combinations(range(n), half) if n % 2 or 0 in c])
         return (np.arange(n) == chosen[:, :, None]).any(axis=1)
-    sets = np.tile(np.arange(n) < half, (max(1, 1_000 // n), 4, 1))  # of four splits each
+    sets = np.tile(np.arange(n) < half, (max(1, 1_000 // n), 7, 1))  # of seven splits each
     sets = rng.permuted(sets, axis=2)
     signs = np.where(sets, 1.0, -1.0)
     alike = np.einsum("dsj,dtj->dst", signs, signs)  # as uneven as how often two are together
@@ -211,11 +211,11 @@ def _correlation_of_halves(votes: Votes, halves: Array) -> float:
     (rows, voters, cast), groups = votes_cast(votes), membership(votes)
     measured = []
     for inside in np.concatenate([halves, ~halves]):
-        weights = ~inside * votes.weights
-        part = replace(votes, weights=weights)
-        start, _, _ = mean_votes(part, groups, weights, None)
-        answer = ConfusionModel(part, groups).fit(start, 1e-3, 50).proba
         ours = inside[voters]
+        others = replace(votes, weights=~inside * votes.weights)
+        start = _sums_over(rows[~ours], votes.n_rows) @ cast[~ours]
+        start[~start.any(axis=1)] = votes.counts @ start
+        answer = ConfusionModel(others, groups).fit(normalised(start), 1e-3, 50).proba
         measured.append(_excess(rows[ours], voters[ours], cast[ours], votes.counts, answer))
     return float(np.mean(measured))
 
