@@ -78,6 +78,16 @@ def test_the_name_of_an_item_goes_before_a_word_for_a_side():
     ]
 
 
+def test_items_that_no_pairs_link_are_named_as_not_comparable():
+    apart = [(q, *pair, "ann", "A") for q in range(5) for pair in [("a", "b"), ("c", "d")]]
+    linked = [*apart, ("q", "b", "c", "ann", "A")]
+    for rows, note in ((apart, "No pairs link 2 groups of items"), (linked, "")):
+        games = compared(rows)
+        assert games.strengths(MajorityVote().solve(games.votes)).note.startswith(note)
+        assert repr(games) == f"Comparisons(4 items, {len(rows)} pairs)"
+    assert games.strengths(MajorityVote().solve(games.votes)).note == ""
+
+
 def test_which_item_is_first_does_not_follow_the_alphabet_nor_the_order_of_rows():
     rows = [(q, *way, "ann", "A") for q in range(200) for way in [("x", "y"), ("y", "x")]]
     one, other = compared(rows), compared(rows[::-1])

@@ -21,12 +21,13 @@ from zlib import crc32
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
+from scipy.sparse import csgraph
 from scipy.special import log_softmax
 from scipy.stats import norm
 
 from ._checks import InputError, InputTypeError, unknown_name
 from ._table import Table
-from ._text import arg
+from ._text import arg, count
 from ._typing import Array
 from .consensus import Consensus
 from .diagnosis.metrics import Z95, wilson_ends
@@ -46,7 +47,7 @@ Shown = tuple[str, str, str]  # a prompt, and the items on the left and on the r
 Vote = tuple[int, str, int, bool]  # a pair, a judge, a side, and whether the pair was turned round
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparisons:
     """Votes on pairs of items; make it with `from_table`.
 
@@ -88,6 +89,10 @@ class Comparisons:
     first: Array
     second: Array
     cast: list[Vote]
+
+    def __repr__(self) -> str:
+        items = {*self.first, *self.second}
+        return f"Comparisons({count(len(items), 'item')}, {count(len(self.first), 'pair')})"
 
     @classmethod
     def from_table(
@@ -174,15 +179,16 @@ class Comparisons:
             The items, strongest first: the pairs each was in; its strength with a 95 % interval, in
             log-odds of winning rather than losing against an average item; how probable it is that
             it is stronger than the next one; and the share of its pairs that it wins, a tie as one
-            half, with a 95 % interval. All of it rests on the probabilities of the winners: too
+            half, with a 95 % interval. The note says whether items cannot be compared, since no
+            pairs link them. All of it rests on the probabilities of the winners: too
             low ones pull items together, so pass `known` labels of some pairs when solving.
         """
         if not np.array_equal(np.asarray(consensus.object_ids), np.asarray(self.votes.object_ids)):
             must = "must be made from the votes of these comparisons"
             raise InputError("consensus", must, remedy="Solve their `votes`.")
-        columns = dict(zip(consensus.classes, consensus.proba.T, strict=True))
+        of_class = dict(zip(consensus.classes, consensus.proba.T, strict=True))
         silent = np.zeros(len(self.first))
-        proba = np.column_stack([columns.get(label, silent) for label in LABELS.values()])
+        proba = np.column_stack([of_class.get(label, silent) for label in LABELS.values()])
         items, place = np.unique([self.first, self.second], return_inverse=True)
         first, second = (_members(which, len(items)) for which in place.reshape(2, -1))
         same = self._same_prompt()
@@ -201,7 +207,10 @@ class Comparisons:
             "win_high": high,
         }
         shown["above_next"][order[:-1]] = _above_next(strength[order], covariance[:, order][order])
-        return Table({name: values[order].tolist() for name, values in shown.items()})
+        n_groups, _ = csgraph.connected_components(first.T @ second, directed=False)
+        note = f"No pairs link {n_groups} groups of items: compare items within a group only."
+        columns = {name: values[order].tolist() for name, values in shown.items()}
+        return Table(columns, note if n_groups > 1 else "")
 
     def _same_prompt(self) -> Any:
         """A table (prompts x objects); with one prompt, each object is drawn alone."""

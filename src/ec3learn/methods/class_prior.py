@@ -63,6 +63,9 @@ def _all_shares(given: Mapping[Any, float], votes: Votes, present: Array) -> Arr
             raise unknown_name("class", label, code_of, of=f" in {arg('class_prior')}")
         shares[code_of[str(label)]] = share
     left_out = np.isnan(shares)
+    if not left_out.any() and abs(shares.sum() - 1) > 1e-3:
+        came = f"shares that sum to {shares.sum():.4g}"
+        raise InputError("class_prior", "must sum to 1 where it names every class", came=came)
     shares[left_out] = max(1 - np.nansum(shares), LEAST) * normalised(
         np.maximum(present[left_out], LEAST)
     )
