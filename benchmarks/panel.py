@@ -1,7 +1,7 @@
 """How right and how sure is the default, and what does each of its constants buy?
 
     python benchmarks/panel.py [--groups crowds juries ...] [--methods auto ebcc ...]
-    python benchmarks/panel.py [--groups ...] --without | --labels | --left-out
+    python benchmarks/panel.py [--groups ...] --without | --labels | --shares | --left-out
 
 Prints the mean accuracy, log loss and calibration error of the default, and of other methods, on
 sets of votes of several kinds: public crowds, small juries drawn from them, language models as
@@ -10,7 +10,7 @@ Differences have standard errors over sources.
 
 `--without` switches off one constant of the default after the other and prints what that costs,
 with standard errors over sources. `--labels` gives known labels to judges and models and compares
-with plain regressions. `--left-out` chooses the constants on half of the crowds and scores the
+with plain regressions. `--shares` passes the true shares of the classes. `--left-out` chooses the constants on half of the crowds and scores the
 other half. Groups that need the folders `crowd` and `judges` look for them in the folder that
 EC3LEARN_DATA names. An object whose tied classes include the truth counts as right by its share.
 """
@@ -44,7 +44,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import ec3learn
-from ec3learn import Scale, Votes
+from ec3learn import Panel, Scale, Votes
 from ec3learn.methods import panel, regression
 
 FOLDER = Path(os.environ.get("EC3LEARN_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -271,7 +271,7 @@ GROUPS: dict[str, Callable[[], Iterator[Case]]] = {
 
 
 def solved(
-    votes: Votes, method: str = "auto", known: dict[int, object] | None = None
+    votes: Votes, method: str | Panel = "auto", known: dict[int, object] | None = None
 ) -> np.ndarray:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -427,6 +427,20 @@ def labels(draws: int) -> None:
         show("without", pd.DataFrame(rows).set_index("without"))
 
 
+def with_shares(cases: Iterator[Case]) -> pd.DataFrame:
+    """Scores of the default without and with the true shares of the classes."""
+    rows = []
+    for case in cases:
+        n = np.bincount(case.truth[case.truth >= 0], minlength=case.votes.n_classes) + 0.5
+        shares = dict(zip(case.votes.classes.tolist(), n / n.sum(), strict=True))
+        for passed in (None, shares):
+            method = Panel(class_prior=passed)
+            row = {"source": case.source, "shares": "none" if passed is None else "true"}
+            rows.append({**row, **scored(solved(case.votes, method), case.truth)})
+    by_source = pd.DataFrame(rows).groupby(["shares", "source"], sort=False).mean()
+    return by_source.groupby("shares", sort=False).mean()
+
+
 def beside(group: str, methods: list[str]) -> None:
     """Print how right and how sure methods are, and how far the others are from the first."""
     found = {method: measured(GROUPS[group](), method) for method in methods}
@@ -450,7 +464,7 @@ def main() -> int:
         "--methods", nargs="+", default=["auto"], help="the others beside the first"
     )
     parser.add_argument("--draws", type=int, default=2, help="of judges, with --labels")
-    for flag in ("--without", "--labels", "--left-out"):
+    for flag in ("--without", "--labels", "--shares", "--left-out"):
         parser.add_argument(flag, action="store_true")
     asked = parser.parse_args()
     if asked.labels:
@@ -461,7 +475,10 @@ def main() -> int:
         show("chosen", chosen["chosen"].value_counts())
     if asked.without:
         show("What is lost without", ablation(asked.groups).set_index(["without", "group"]))
-    if not (asked.labels or asked.left_out or asked.without):
+    if asked.shares:
+        for group in asked.groups:
+            show(f"{group}: shares of the classes passed", with_shares(GROUPS[group]()))
+    if not (asked.labels or asked.shares or asked.left_out or asked.without):
         for group in asked.groups:
             beside(group, asked.methods)
     return 0
