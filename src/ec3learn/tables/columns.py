@@ -13,11 +13,11 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from .._checks import InputError, InputTypeError, require_bool, require_choice, unknown_name
+from .._checks import InputError, unknown_name
 from .._text import arg, count, listed
 from ..answer import ExtendWarning
 from ..consensus import Consensus
-from ..votes.assembly import REPEATS, Repeats
+from ..votes.assembly import Repeats
 from ..votes.labels import Label, label_list, plain
 
 Frame = Any  # a DataFrame or LazyFrame of narwhals
@@ -102,8 +102,6 @@ class Naming:
                 raise InputError("known", must, came=came, remedy=remedy)
             return replace(replace(self, known=None).find(frame), known_labels=self.known)
         self._require_roles(names_in(frame))
-        require_choice("repeats", self.repeats, REPEATS)
-        require_bool("normalize", self.normalize)
         in_long = self.objects is not None
         only_for(LONG, in_long or self.repeats == "mean", "repeats", self.repeats)
         has_rows = not in_long and isinstance(frame, nw.DataFrame)
@@ -270,10 +268,7 @@ def find_models(
     classes: list[Label] | None = None,
 ) -> dict[str, Column]:
     """Find the base models that were chosen, by name; patterns skip columns that are taken."""
-    parts = [choice] if isinstance(choice, (str, Mapping)) else choice
-    if not isinstance(parts, (list, tuple, set, frozenset)):
-        must = "must be column names, a pattern such as 'clf_*', or a dict of name -> column"
-        raise InputTypeError(argument, must, came=type(choice).__name__)
+    parts = [choice] if isinstance(choice, (str, Mapping)) else () if choice is None else choice
     dicts = [part for part in parts if isinstance(part, Mapping)]
     models: dict[str, Column] = {}
     for name, column in (pair for part in dicts for pair in part.items()):
@@ -281,7 +276,7 @@ def find_models(
             require_column(column, names_in(frame), argument)
             models[str(name)] = column  # type: ignore[assignment]  # pandas may name by numbers
             continue
-        soft = _soft_columns(frame, str(name), column, argument, taken)
+        soft = _soft_columns(frame, column, argument, taken)
         if argument == "classifiers":
             soft = _by_class(soft, classes, f"{argument}[{name!r}]")
             classes = list(soft)
@@ -291,22 +286,14 @@ def find_models(
     return {**{str(name): name for name in columns}, **models}
 
 
-def _soft_columns(
-    frame: Frame, name: str, column: Any, argument: str, taken: set[Any]
-) -> dict[Label, str]:
-    """The columns of shares of a soft model; what follows its name in theirs is the class."""
+def _soft_columns(frame: Frame, column: Any, argument: str, taken: set[Any]) -> dict[Label, str]:
+    """The columns of shares of a soft model; what `*` stands for in their names is the class."""
     if isinstance(column, Mapping):
         for part in column.values():
             require_column(part, names_in(frame), argument)
         return {plain(label): part for label, part in column.items()}
-    named = [column] if isinstance(column, str) else column
-    parts = _matching_columns(frame, named, argument, taken)
-    stem = column.split("*")[0] if isinstance(column, str) else f"{name}_"
-    if argument == "classifiers" and not all(str(part).startswith(stem) for part in parts):
-        must = f"must have columns that are named like '{stem}<class>'"
-        remedy = "Pass a dict of class -> column."
-        raise InputError(f"{argument}[{name!r}]", must, came=listed(parts), remedy=remedy)
-    endings = [str(part).removeprefix(stem) for part in parts]
+    parts = _matching_columns(frame, [column], argument, taken)
+    endings = [str(part).removeprefix(column.split("*")[0]) for part in parts]
     labels: list[Label] = [int(text) if text.isdecimal() else text for text in endings]
     return dict(zip(labels, parts, strict=True))
 

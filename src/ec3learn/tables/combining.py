@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from .._checks import require_bool, require_kind
+from .._checks import require_kind
 from ..consensus import Consensus
 from ..diagnosis.correlation import bias_notes
 from ..diagnosis.summary import table_notes
@@ -234,7 +234,6 @@ def combine(
         normalize,
     )
     output = Output(prefix, proba, rule, counts)
-    require_bool("per_object", per_object)
     solver = method_of(method, "method")
     if class_prior is not None:
         solver = with_class_prior(solver, class_prior)
@@ -376,7 +375,6 @@ def extend(
         normalize=normalize,
     )
     output, columns = Output(prefix, proba), naming.find_for(frame, consensus)
-    require_bool("per_object", per_object)
     answered = extend_frame(frame, columns, consensus, output)
     answers: Table = _like(table, answered.per_object if per_object else answered.table)
     return answers

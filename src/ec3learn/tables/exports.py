@@ -102,10 +102,8 @@ def read_argilla(source: Any, *, suggestions: bool = False, backend: Any = "pand
 
 
 def _read(tool: str, source: Any, machines: bool, backend: Any) -> Any:
-    name = "source"
-    if isinstance(source, (str, PathLike)):
-        name, source = str(source), Path(source).read_bytes()
-    elif is_dataset(source):
+    name = str(source) if isinstance(source, (str, PathLike)) else "source"
+    if is_dataset(source):
         source = dataset_as_arrow(source).to_pylist()
     return Table(export_columns(tool, source, name, machines)).to_frame(backend)
 
@@ -113,11 +111,10 @@ def _read(tool: str, source: Any, machines: bool, backend: Any) -> Any:
 def export_columns(
     tool: str, source: Any, name: str, machines: bool = False
 ) -> dict[str, list[Any]]:
-    """Read the content of a file, or the items in it, as the columns of a long table."""
+    """Read a file, its content as bytes, or the items in it as the columns of a long table."""
     title, rows_of, remedy = TOOLS[tool]
     try:
-        items = json.loads(source) if isinstance(source, (str, bytes)) else source
-        items = [items] if isinstance(items, dict) else list(items)
+        items = _items(source)
         rows_by_item = [list(rows_of(item, machines)) for item in items]
         results = results_in(items) if rows_of is _label_studio_rows else ()
         # Spans, boxes and rankings are no votes.
@@ -370,8 +367,9 @@ def argilla_suggestions(
 
 
 def _items(source: Any) -> Items:
-    """The tasks or records in a file, or those passed."""
-    items = json.loads(Path(source).read_bytes()) if isinstance(source, (str, PathLike)) else source
+    """The tasks or records in a file, in its content as bytes, or those passed."""
+    source = Path(source).read_bytes() if isinstance(source, (str, PathLike)) else source
+    items = json.loads(source) if isinstance(source, bytes) else source
     return [items] if isinstance(items, dict) else list(items)
 
 

@@ -26,7 +26,6 @@ from duckdb import DuckDBPyConnection
 
 from .._checks import InputError, InputFileError
 from .._files import is_full, is_plain, place_for, publish, removed_after_a_crash, temporary_folder
-from .._text import CLEAR, printable
 from .columns import quoted, text
 
 STANDARD = "-"  # standard input or output, where a path is expected
@@ -53,13 +52,9 @@ ERRORS = (duckdb.Error, pa.ArrowException, csv.Error, UnicodeDecodeError, Runtim
 # ---- formats -------------------------------------------------------------------------------------
 
 
-def format_of_content(head: bytes) -> str | None:
-    """Tell the format of a file by how it begins; None where that does not tell."""
-    binary = next((name for start, name in BEGINNINGS.items() if head.startswith(start)), None)
-    if binary is not None or not head or b"\0" in head or head.lstrip().startswith(b"["):
-        return binary
-    first = head.splitlines()[0]
-    return "tsv" if b"\t" in first and b"," not in first else "csv"
+def format_of_content(head: bytes) -> str:
+    """Tell the format of a file by how it begins; what begins in no other way is CSV."""
+    return next((name for start, name in BEGINNINGS.items() if head.startswith(start)), "csv")
 
 
 def is_file(name: str) -> bool:
@@ -133,18 +128,10 @@ class Workspace:
     folder: Path
     connection: DuckDBPyConnection
     memory: str
-    shows_progress: bool
-
-    def tell(self, what: str) -> None:
-        """Show on a terminal what is going on, in a line that the next one replaces."""
-        if self.shows_progress:
-            print(f"{CLEAR}{printable(what)}", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def workspace(
-    output: str | None = None, memory: str = MEMORY, *, bar: bool = False
-) -> Iterator[Workspace]:
+def workspace(output: str | None = None, memory: str = MEMORY) -> Iterator[Workspace]:
     """Make a workspace on the disk of the output, so that a finished file only needs to be renamed.
 
     DuckDB uses so much memory before it spills to disk.
@@ -163,12 +150,10 @@ def workspace(
             "autoload_known_extensions": "false",
         }
         connection = duckdb.connect(config=settings)
-        work = Workspace(folder, connection, memory, bar and sys.stderr.isatty())
         try:
             connection.execute("SET enable_progress_bar = false")
-            yield work
+            yield Workspace(folder, connection, memory)
         finally:
-            work.tell("")
             connection.close()
 
 
@@ -324,7 +309,7 @@ def _export(source: Source) -> Path:
     from .exports import export_columns
 
     with source.lines() as lines:
-        columns = export_columns(source.format.name, lines.read(), source.name)
+        columns = export_columns(source.format.name, lines.read().encode(), source.name)
     return source.staged_arrow(pa.table(columns))
 
 
