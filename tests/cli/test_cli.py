@@ -18,11 +18,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+import ec3learn.cli.commands  # noqa: F401
 from ec3learn import MajorityVote, Panel, Scale, Votes, solve, votes_from
 from ec3learn._table import Table
 from ec3learn._text import UNSHOWN
 from ec3learn.cli import DONE, INTERNAL_ERROR, INTERRUPTED, WRONG_INPUT, main
-from ec3learn.cli.commands import app
+from ec3learn.cli.app import app
 from ec3learn.demo import demo_votes, write_demo
 from ec3learn.diagnosis import agreement, effective_voters, error_correlation, kappas
 from ec3learn.methods import compare

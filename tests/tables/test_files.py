@@ -432,7 +432,9 @@ def test_a_spreadsheet_is_written_with_its_texts_as_texts(tmp_path):
 
 def test_an_old_spreadsheet_is_only_read(tmp_path):
     path = put(tmp_path, "x.csv", {"vote": ["a", "b"]})
-    with pytest.raises(ValueError, match=r"out\.xls cannot be written: its format is only read"):
+    with pytest.raises(
+        ValueError, match=r"The format of '.*out.xls' is not known. Pass out_format: csv"
+    ):
         combined(path, tmp_path / "out.xls")
     assert Format.of("x.xlsx").for_output("-", None).name == "csv"
 

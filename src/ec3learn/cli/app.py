@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from inspect import getdoc
 from json import dumps, loads
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -44,7 +46,14 @@ def app(debug: bool) -> None:
     """One answer from many models, annotators or judges, and from clusterings."""
 
 
-@o.command
+def command(function: Callable[..., None]) -> click.Command:
+    """Make a function a command; its docstring is the help, with examples at the end."""
+    about, _, examples = (getdoc(function) or "").partition("For example:\n")
+    epilog = f"\b\nFor example:\n{indent(examples, '  ')}"
+    return app.command(cls=o.Command, help=about, epilog=epilog)(function)
+
+
+@command
 @o.votes
 @o.naming
 @o.solving
@@ -149,7 +158,7 @@ def combine(
         show(summary, file=file)
 
 
-@o.command
+@command
 @click.argument("consensus")
 @o.votes
 @o.naming
@@ -186,9 +195,6 @@ def apply(consensus: str, votes: str, json: bool, **options: Any) -> None:
     for note in () if json or answer is None else answer.solution.notes:
         warnings.warn(str(note), stacklevel=1)
 
-
-for each in (combine, apply):
-    app.add_command(each)
 
 # ---- what commands share -------------------------------------------------------------------------
 

@@ -6,8 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
-from inspect import getdoc
-from textwrap import indent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -43,13 +41,6 @@ class Command(click.Command):
         for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)
-
-
-def command(function: Callable[..., None]) -> click.Command:
-    """Make a function a command; its docstring is the help, with examples at the end."""
-    about, _, examples = (getdoc(function) or "").partition("For example:\n")
-    epilog = f"\b\nFor example:\n{indent(examples, '  ')}"
-    return click.command(cls=Command, help=about, epilog=epilog)(function)
 
 
 def group(*options: Decorator[Any]) -> Decorator[Any]:

@@ -23,7 +23,6 @@ from ..votes.labels import Label, label_list, plain
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 OURS = "__ec3learn_"  # how the names of our columns begin, until they are dropped again
 LONG = "a long table, with one row per vote"
-WIDE = "a table in memory with one row per object"
 ROW = f"{OURS}row"  # numbers the rows of a file
 # A column of labels; of a soft model one column of shares per class or cluster.
 Column = str | dict[Label, str]
@@ -74,12 +73,12 @@ def quoted(name: str) -> str:
 class Naming:
     """How a user names the columns of a table; the arguments are those of `combine`."""
 
-    classifiers: Any
+    classifiers: Any  # of `Columns`: a dict of name -> column, as of the clusterings
     clusterings: Any = ()
     known: Any = None
     objects: str | None = None  # with `voters`: the table is long, one row per vote
     voters: str | None = None
-    classes: Iterable[Label] | None = None
+    classes: Any = None
     missing: Any = None  # a label; for a file, labels as text
     scale: Any = None
     repeats: Repeats = "mean"  # of a long table
@@ -105,7 +104,9 @@ class Naming:
         in_long = self.objects is not None
         only_for(LONG, in_long or self.repeats == "mean", "repeats", self.repeats)
         has_rows = not in_long and isinstance(frame, nw.DataFrame)
-        only_for(WIDE, has_rows or self.id is None, "id", self.id)
+        only_for(
+            "a table in memory with one row per object", has_rows or self.id is None, "id", self.id
+        )
         classes = None if self.classes is None else label_list("classes", self.classes)
         roles = {self.known, self.truth, self.objects, self.voters, self.id}
         clusters = find_models(frame, self.clusterings, "clusterings", roles)
@@ -182,9 +183,6 @@ class Naming:
 class Columns(Naming):
     """The columns of each base model by its name; of a long table the one column of labels."""
 
-    classifiers: dict[str, Column]
-    clusterings: dict[str, Column] = field(default_factory=dict)
-    classes: list[Label] | None = None
     row_number: str | None = None  # a column that numbers the rows; distinct rows keep the first
     known_labels: Any = None  # known labels by object, where no column has them
 
@@ -272,18 +270,19 @@ def find_models(
     dicts = [part for part in parts if isinstance(part, Mapping)]
     models: dict[str, Column] = {}
     for name, column in (pair for part in dicts for pair in part.items()):
-        if isinstance(column, (str, int)) and not _is_pattern(column, frame):
+        if not isinstance(column, Mapping) and not _is_pattern(column, frame):
             require_column(column, names_in(frame), argument)
-            models[str(name)] = column  # type: ignore[assignment]  # pandas may name by numbers
+            models[str(name)] = column
             continue
         soft = _soft_columns(frame, column, argument, taken)
         if argument == "classifiers":
             soft = _by_class(soft, classes, f"{argument}[{name!r}]")
             classes = list(soft)
         models[str(name)] = soft
+    taken = taken | set(columns_in(models))
     names = [part for part in parts if not isinstance(part, Mapping)]
-    columns = _matching_columns(frame, names, argument, taken | set(columns_in(models)))
-    return {**{str(name): name for name in columns}, **models}
+    columns = [each for name in names for each in _matching_columns(frame, name, argument, taken)]
+    return {**{str(column): column for column in columns}, **models}
 
 
 def _soft_columns(frame: Frame, column: Any, argument: str, taken: set[Any]) -> dict[Label, str]:
@@ -292,7 +291,7 @@ def _soft_columns(frame: Frame, column: Any, argument: str, taken: set[Any]) -> 
         for part in column.values():
             require_column(part, names_in(frame), argument)
         return {plain(label): part for label, part in column.items()}
-    parts = _matching_columns(frame, [column], argument, taken)
+    parts = _matching_columns(frame, column, argument, taken)
     endings = [str(part).removeprefix(column.split("*")[0]) for part in parts]
     labels: list[Label] = [int(text) if text.isdecimal() else text for text in endings]
     return dict(zip(labels, parts, strict=True))
@@ -310,24 +309,17 @@ def _by_class(
     return {label: by_text[str(label)] for label in classes}
 
 
-def _matching_columns(
-    frame: Frame, choice: Iterable[Any], argument: str, taken: set[Any]
-) -> list[str]:
-    """The columns that names and patterns stand for."""
+def _matching_columns(frame: Frame, name: Any, argument: str, taken: set[Any]) -> list[str]:
+    """The columns that a name or a pattern stands for."""
     columns = names_in(frame)
-    chosen: list[str] = []
-    for name in choice:
-        if not _is_pattern(name, frame):
-            require_column(name, columns, argument)
-            chosen.append(name)
-            continue
-        free = [column for column in columns if column not in taken]
-        matching = [column for column in free if fnmatchcase(str(column), name)]
-        if not matching:
-            remedy = f"The columns are {listed(columns, 30)}."
-            raise InputError(argument, "must match columns of the table", got=name, remedy=remedy)
-        chosen += matching
-    return list(dict.fromkeys(chosen))
+    if not _is_pattern(name, frame):
+        require_column(name, columns, argument)
+        return [name]
+    matching = [each for each in columns if each not in taken and fnmatchcase(str(each), name)]
+    if not matching:
+        remedy = f"The columns are {listed(columns, 30)}."
+        raise InputError(argument, "must match columns of the table", got=name, remedy=remedy)
+    return matching
 
 
 def _is_pattern(name: Any, frame: Frame) -> bool:

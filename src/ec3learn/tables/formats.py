@@ -41,7 +41,7 @@ FORMATS = {
 }
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 TEXT = ("csv", "tsv", "jsonl")  # compressed as a whole, where the others compress by themselves
-WRITTEN = (*TEXT, "parquet", "arrow", "excel")
+WRITTEN = {name: FORMATS[name] for name in (*TEXT, "parquet", "arrow")} | {"excel": (".xlsx",)}
 ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | COMPRESSIONS.keys()
 BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "excel", b"{": "jsonl"}
 MEMORY = "800MB"
@@ -88,13 +88,11 @@ class Format:
         endings = PurePath(f"x.{format}" if format is not None else path.lower()).suffixes[-2:]
         compression = COMPRESSIONS.get(endings[-1]) if endings else None
         ending = endings[0 if compression else -1] if endings else ""
-        name = next(
-            (name for name, known in FORMATS.items() if ending in (f".{name}", *known)), None
-        )
+        known = FORMATS if argument == "format" else WRITTEN
+        name = next((name for name, ends in known.items() if ending in (f".{name}", *ends)), None)
         if name is None or (compression is not None and name not in TEXT):
             from .problems import unknown_format
 
-            known = FORMATS if argument == "format" else WRITTEN
             raise unknown_format(path, format, argument, known)
         delimiter = "\t" if delimiter == "\\t" or name == "tsv" else delimiter
         if delimiter is not None and (
@@ -110,11 +108,6 @@ class Format:
             kept = self.name in WRITTEN and self.name != "excel"
             return replace(self, compression=None) if kept else Format("csv")
         output = Format.of(path, format, argument="out_format")
-        old = output.name == "excel" and not path.lower().endswith((STANDARD, ".xlsx"))
-        if output.name not in WRITTEN or old:
-            phrase = f"{path} cannot be written: its format is only read"
-            remedy = f"Choose from: {', '.join(WRITTEN)} (.xlsx)."
-            raise InputError("out_format", phrase=phrase, remedy=remedy)
         return replace(output, delimiter=self.delimiter) if output.name == self.name else output
 
 
