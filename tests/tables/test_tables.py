@@ -535,14 +535,6 @@ def test_a_method_that_cannot_extend_is_refused_beyond_max_rows():
         combine(votes_table().lazy(), **ALL, method="c3e-sl", max_rows=20)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars-lazy"])
-def test_labels_by_mass_have_the_shares_of_the_classes_beyond_max_rows_too(made, kind):
-    table = rows_of(combine(made(kind, votes_table()), **ALL, rule="mass", max_rows=20, proba=True))
-    for label in ("ham", "spam"):
-        share = (table["consensus"] == label).sum()
-        assert share == pytest.approx(table[f"proba_{label}"].sum(), abs=1)
-
-
 # ---- the same numbers on any engine, in any run --------------------------------------------------
 
 
@@ -1334,12 +1326,6 @@ def test_a_method_with_parameters_solves():
     assert_allclose(rows["confidence"], solved(votes_table(), method).confidence, **EXACT)
 
 
-@pytest.mark.parametrize("kind", ["polars", "duckdb"])
-def test_labels_by_mass(made, kind):
-    rows = rows_of(combine(made(kind, votes_table()), **ALL, rule="mass"))
-    assert rows["consensus"].to_list() == solved(votes_table()).labels("mass").tolist()
-
-
 @pytest.mark.parametrize("kind", LAZY)
 def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
     consensus = combine(made(kind, votes_table()), **ALL, return_consensus=True)[1]
@@ -1402,7 +1388,6 @@ def test_the_consensus_of_a_lazy_table_counts_every_row(made, kind):
             "have one column for each class, ['x', 'y'], got ['x'].",
         ),
         ({"method": "iec4"}, "Unknown method 'iec4'. Did you mean 'iec3'?"),
-        ({"rule": "best"}, "Unknown rule 'best'. Choose from: argmax, mass."),
         ({"max_rows": 0}, "max_rows must be an integer >= 1, got 0."),
         (
             {"clusterings": ["svm"]},

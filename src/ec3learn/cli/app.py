@@ -59,12 +59,6 @@ def command(function: Callable[..., None]) -> click.Command:
 @o.solving
 @o.reading
 @o.answers
-@o.method(
-    "--rule",
-    metavar="NAME",
-    default="argmax",
-    help="How labels follow from probabilities: argmax, or mass, which keeps the class shares.",
-)
 @o.method("--counts", is_flag=True, help="Add the number of votes, n_votes, and of each class.")
 @o.id
 @o.truth
@@ -123,7 +117,7 @@ def combine(
         from ..report import require_jinja2
 
         require_jinja2()  # before anything is written
-    added = {name: options[name] for name in ("proba", "counts", "rule", "prefix")}
+    added = {name: options[name] for name in ("proba", "counts", "prefix")}
     with combined(votes, options, **added) as answered:
         named, truth = answered.named()
         summary = answered.consensus.summary(method_from(options), truth=answered.truth, fast=fast)

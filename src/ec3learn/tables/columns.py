@@ -138,12 +138,11 @@ class Naming:
         there |= {name for name, parts in soft.items() if {*parts.values()} <= {*names}}
         voters = wanted.get("classifiers")
         if voters is not None and (self.objects is not None or not {*voters} & there):
-            must = "must have columns named like the classifiers of the consensus"
-            long = f"{arg('objects')}, {arg('voters')} and {arg('classifiers')}"
-            remedy = f"A long table needs {long}; of another, rename the columns."
-            raise InputError(
-                "table", f"{must}, {listed(voters)}", came=listed(names), remedy=remedy
+            must = (
+                f"must have columns named like the classifiers of the consensus, {listed(voters)}"
             )
+            remedy = "Rename them, or name the columns of the votes."
+            raise InputError("table", must, came=listed(names), remedy=remedy)
         lacking = [name for models in wanted.values() for name in models if name not in there]
         if lacking:
             n_lacking = count(len(lacking), "base model")

@@ -56,7 +56,7 @@ from .formats import (
     workspace,
     write_rows,
 )
-from .pipeline import MOST_ROWS, Answered, Output, Rule, combine_frame, extend_frame, join
+from .pipeline import MOST_ROWS, Answered, Output, combine_frame, extend_frame, join
 
 NUMBER = f"{OURS}number"  # a column of the number of each row's distinct row
 UNWRITTEN = f"{OURS}answer_"  # a prefix for columns that are asked for but not written
@@ -284,7 +284,6 @@ def combine_file(
     *,
     proba: bool = False,
     counts: bool = False,
-    rule: Rule = "argmax",
     prefix: str = UNWRITTEN,
     max_rows: int = MOST_ROWS,
     id: str | None = None,
@@ -295,7 +294,7 @@ def combine_file(
     named as in that column, or in the one of the objects.
     """
     table, columns = _found(table, naming, id)
-    output = Output(prefix, proba, rule, counts)
+    output = Output(prefix, proba, counts)
     answered = combine_frame(table.frame, columns, method_of(method, "method"), output, max_rows)
     return AnsweredFile(**vars(answered), file=table, id=id)
 

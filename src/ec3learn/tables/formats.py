@@ -120,7 +120,6 @@ class Workspace:
 
     folder: Path
     connection: DuckDBPyConnection
-    memory: str
 
 
 @contextmanager
@@ -145,7 +144,7 @@ def workspace(output: str | None = None, memory: str = MEMORY) -> Iterator[Works
         connection = duckdb.connect(config=settings)
         try:
             connection.execute("SET enable_progress_bar = false")
-            yield Workspace(folder, connection, memory)
+            yield Workspace(folder, connection)
         finally:
             connection.close()
 
@@ -214,7 +213,7 @@ def open_source(
     try:
         yield source
     except duckdb.OutOfMemoryException:
-        raise InputError("memory", "must be larger for this table", got=work.memory) from None
+        raise InputError("memory", "must be larger for this table") from None
     except (*ERRORS, OSError, LookupError) as error:
         known = isinstance(error, (InputError, KeyError, IndexError))
         if known or (isinstance(error, OSError) and error.errno and not is_full(error)):

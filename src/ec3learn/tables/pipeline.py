@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from importlib import import_module
 from operator import and_
-from typing import Any, Literal
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from .._checks import InputError, InputTypeError, require_choice, require_integer
+from .._checks import InputError, InputTypeError, require_integer
 from .._text import arg, count
 from .._typing import Array
 from ..algebra.membership import entries
@@ -40,7 +40,6 @@ from .content import Content, content_of, in_text, key_name, new_content_of
 
 MOST_ROWS = 5_000_000
 CHUNK = 1 << 18  # rows answered at a time by a rule, which bounds the memory
-Rule = Literal["argmax", "mass"]
 LABEL_TYPES: dict[str, Any] = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.UInt64()}
 
 # ---- the columns that are added ------------------------------------------------------------------
@@ -52,11 +51,7 @@ class Output:
 
     prefix: str = ""
     proba: bool = False
-    rule: Rule = "argmax"
     counts: bool = False
-
-    def __post_init__(self) -> None:
-        require_choice("rule", self.rule, ("argmax", "mass"))
 
     def types(self, classes: Array) -> dict[str, Any]:
         """The new columns by name, each with its type."""
@@ -87,7 +82,7 @@ class Output:
         values: list[Any] = [[] for _ in types]
         if answer is not None:
             rows = changed(answer, index=None)  # distinct rows, which are fewer
-            labels, shares = rows.labels(self.rule), rows.proba.T if self.proba else ()
+            labels, shares = rows.labels(), rows.proba.T if self.proba else ()
             values = [labels.tolist() if labels.dtype == object else labels, rows.confidence]
             values += map(np.ascontiguousarray, shares)
             values += _vote_counts(rows) if self.counts else []
