@@ -66,13 +66,6 @@ class InputError(ValueError):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
 
-    def about(self, argument: str, instead: str, where: str) -> InputError:
-        """The error with another argument in place of `argument`, and the place in the input."""
-        if self.argument != argument:
-            return self
-        came = f"{self.came} {where}" if self.came else ""
-        return InputError(instead, self.must, came=came, remedy=self.remedy, phrase=self.phrase)
-
 
 class InputRowsError(InputError):
     """Some rows of a table, given in their order, hold what is not allowed.

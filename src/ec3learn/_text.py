@@ -58,7 +58,6 @@ def arg(name: str, value: Any = None) -> str:
 
 # ---- names from outside, and numbers -------------------------------------------------------------
 
-CLEAR = "\r\x1b[K"  # on a terminal, goes back to the beginning of the line, and empties it
 # What would break a line, hide, or turn the text after it around.
 UNSHOWN = re.compile(
     "[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"

@@ -13,7 +13,7 @@ from io import TextIOWrapper
 
 from .._checks import InputError
 from .._files import end_at_once
-from .._text import CLEAR, printable
+from .._text import printable
 
 DONE, INTERNAL_ERROR, WRONG_INPUT, INTERRUPTED, NO_READER = 0, 1, 2, 130, 141
 
@@ -98,5 +98,4 @@ def _option_of(argument: str, words: list[str]) -> str | None:
 
 
 def _say(sentence: str) -> None:
-    begin = CLEAR if sys.stderr.isatty() else ""  # a line of progress may stand there
-    print(f"{begin}ec3learn: {printable(' '.join(sentence.split()))}", file=sys.stderr)
+    print(f"ec3learn: {printable(' '.join(sentence.split()))}", file=sys.stderr)

@@ -9,17 +9,18 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
+from inspect import getdoc
 from json import dumps, loads
-from math import isfinite
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from .. import __version__
-from .._checks import InputError, require_integer, unknown_name
+from .._checks import InputError, unknown_name
 from .._files import is_plain, place_for
 from .._table import Table
 from .._text import UNSHOWN, arg, printable
@@ -45,18 +46,19 @@ def app(debug: bool) -> None:
     """One answer from many models, annotators or judges, and from clusterings."""
 
 
-@o.command
+def command(function: Callable[..., None]) -> click.Command:
+    """Make a function a command; its docstring is the help, with examples at the end."""
+    about, _, examples = (getdoc(function) or "").partition("For example:\n")
+    epilog = f"\b\nFor example:\n{indent(examples, '  ')}"
+    return app.command(cls=o.Command, help=about, epilog=epilog)(function)
+
+
+@command
 @o.votes
 @o.naming
 @o.solving
 @o.reading
 @o.answers
-@o.method(
-    "--rule",
-    metavar="NAME",
-    default="argmax",
-    help="How labels follow from probabilities: argmax, or mass, which keeps the class shares.",
-)
 @o.method("--counts", is_flag=True, help="Add the number of votes, n_votes, and of each class.")
 @o.id
 @o.truth
@@ -69,7 +71,7 @@ def app(debug: bool) -> None:
 @o.files(
     "--n-contested",
     metavar="N",
-    type=int,
+    type=click.IntRange(0),
     default=200,
     help="How many contested objects to write, to report and to print with --json.",
 )
@@ -109,17 +111,13 @@ def combine(
     from ..tables.files import write_table
 
     out, quiet, overwrite = options["out"], options["quiet"], options["overwrite"]
-    if keep_objects and not (save and options["objects"]):
-        must = "is for a long table, with one row per vote, whose consensus is saved"
-        raise InputError("keep_objects", phrase=f"keep_objects {must}")
     outputs = {"out": out, "save": save, "report": report, "contested": contested}
     prepare(votes, outputs, options)
-    require_integer("n_contested", n_contested, 0)
     if report is not None:
         from ..report import require_jinja2
 
         require_jinja2()  # before anything is written
-    added = {name: options[name] for name in ("proba", "counts", "rule", "prefix")}
+    added = {name: options[name] for name in ("proba", "counts", "prefix")}
     with combined(votes, options, **added) as answered:
         named, truth = answered.named()
         summary = answered.consensus.summary(method_from(options), truth=answered.truth, fast=fast)
@@ -154,7 +152,7 @@ def combine(
         show(summary, file=file)
 
 
-@o.command
+@command
 @click.argument("consensus")
 @o.votes
 @o.naming
@@ -192,9 +190,6 @@ def apply(consensus: str, votes: str, json: bool, **options: Any) -> None:
         warnings.warn(str(note), stacklevel=1)
 
 
-for each in (combine, apply):
-    app.add_command(each)
-
 # ---- what commands share -------------------------------------------------------------------------
 
 
@@ -225,7 +220,7 @@ def opened(
     from ..tables.files import open_file
 
     how = {name: options[name] for name in ("format", "delimiter", "encoding", "sheet", "memory")}
-    return open_file(votes, **how, beside=out, bar=not options.get("quiet"))
+    return open_file(votes, **how, beside=out)
 
 
 @contextmanager
@@ -266,9 +261,9 @@ def prepare(votes: str, outputs: Mapping[str, str | None], options: Options) -> 
         if options.get(name) and outputs["out"] is None:
             raise InputError(name, phrase=f"{name} needs a file to write, out, got none")
     read = files_of(votes)
-    inputs = {"votes": read, "known": options.get("known"), "truth": options.get("truth")}
-    whole = len(read) == 1 and "per_object" in options and not options["per_object"]
-    require_outputs(outputs, options["overwrite"], inputs, whole)
+    labels = [*options.get("known", ()), options.get("truth") or ""]
+    replaceable = read if len(read) == 1 and options.get("per_object") is False else []
+    require_outputs(outputs, options["overwrite"], [*read, *labels], replaceable)
     if options.get("quiet"):
         warnings.simplefilter("ignore")
 
@@ -276,12 +271,12 @@ def prepare(votes: str, outputs: Mapping[str, str | None], options: Options) -> 
 def require_outputs(
     paths: Mapping[str, str | None],
     overwrite: bool,
-    inputs: Mapping[str, str | Sequence[str] | None],
-    out_has_votes: bool = False,
+    inputs: Sequence[str],
+    replaceable: Sequence[str] = (),
 ) -> None:
     """Refuse outputs that cannot be written, exist already, or are a file that is used otherwise.
 
-    Only `out` may replace an input, `votes`, and only if it has all that is in there.
+    Only `out` may replace an input, and only one that it has all of.
     """
     outputs = {argument: path for argument, path in paths.items() if path is not None}
     for argument, path in outputs.items():
@@ -289,11 +284,9 @@ def require_outputs(
             place_for(path, overwrite, argument)
         elif argument in ("save", "report"):
             raise InputError(argument, "must be a file: standard output is for tables", got=path)
-        for other, files in inputs.items():
-            replaces = out_has_votes and (argument, other) == ("out", "votes")
-            read = [files] if isinstance(files, str) else files or ()
-            if not replaces and any(_is_same_file(path, file) for file in read):
-                raise InputError(argument, "must not be a file that is read", got=path)
+        read = [file for file in inputs if argument != "out" or file not in replaceable]
+        if any(_is_same_file(path, file) for file in read):
+            raise InputError(argument, "must not be a file that is read", got=path)
     plain = [os.path.realpath(path) for path in outputs.values() if is_plain(path)]
     if len(set(plain)) < len(plain):
         *names, last = map(arg, outputs)
@@ -319,22 +312,16 @@ def tell_written(options: Options) -> None:
 def show(result: Any, json: bool = False, file: TextIO | None = None) -> None:
     """Print a result, without anything that a terminal would obey."""
     if json:
-        text = dumps(_plain(result), ensure_ascii=False)
+        # JSON has no infinity and no NaN: they become null.
+        plain = loads(dumps(result, default=_plain), parse_constant=lambda _: None)
+        text = dumps(plain, ensure_ascii=False)
         print(UNSHOWN.sub(lambda sign: f"\\u{ord(sign.group()):04x}", text), file=file)
     else:
         print(printable(str(result), lines=True), file=file)
 
 
 def _plain(value: Any) -> Any:
-    """Tables and objects as lists and dicts; infinity and NaN, which JSON lacks, as None."""
+    """Tables as lists of rows, and other objects as dicts."""
     if isinstance(value, Table):
-        value = list(value.rows())
-    elif hasattr(value, "as_dict"):
-        value = value.as_dict()
-    elif is_dataclass(value):
-        value = vars(value)
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
+        return list(value.rows())
+    return value.as_dict() if hasattr(value, "as_dict") else vars(value)

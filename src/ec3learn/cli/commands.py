@@ -13,11 +13,11 @@ from .._checks import InputError
 from .._table import Table, first_rows
 from .._text import printable
 from . import options as o
-from .app import app, combined, opened, prepare, show, tell_written
+from .app import combined, command, opened, prepare, show, tell_written
 from .options import Options, names, naming_from
 
 
-@o.command
+@command
 @o.votes
 @o.naming
 @o.solving
@@ -45,7 +45,7 @@ def explain(votes: str, object: str, json: bool, **options: Any) -> None:
     show(replace(explanation, object=object), json)
 
 
-@o.command
+@command
 @o.votes
 @o.naming
 @o.solving
@@ -69,10 +69,9 @@ def voters(votes: str, json: bool, **options: Any) -> None:
     from ..tables.files import write_table
 
     if votes.endswith(".ec3"):
-        for name in ("known", "classifiers", "clusterings", "out"):
-            if options[name]:
-                must = "must be left out for a saved consensus, which does not hold the votes"
-                raise InputError(name, must)
+        for name in filter(options.get, ("known", "classifiers", "clusterings", "out")):
+            must = "must be left out for a saved consensus, which does not hold the votes"
+            raise InputError(name, must)
         consensus = Consensus.load(votes)
     else:
         prepare(votes, {"out": options["out"]}, options)
@@ -89,7 +88,7 @@ def voters(votes: str, json: bool, **options: Any) -> None:
                 show(f"\nNote: {note}")
 
 
-@o.command
+@command
 @o.votes
 @o.naming
 @o.labels
@@ -131,7 +130,7 @@ def compare(
     show({"methods": compared, "note": compared.note} if json else compared, json)
 
 
-@o.command
+@command
 @o.json
 def methods(json: bool) -> None:
     """List the methods, and their parameters for --set.
@@ -152,7 +151,7 @@ def methods(json: bool) -> None:
             print(indent(fill(pairs, 96, break_on_hyphens=False), " " * 4))
 
 
-@o.command
+@command
 @o.files("--votes", metavar="FILE", help="Only write the table of votes, as CSV.")
 @o.overwrite
 def demo(votes: str | None, overwrite: bool) -> None:
@@ -181,7 +180,7 @@ def demo(votes: str | None, overwrite: bool) -> None:
     )
 
 
-@o.command
+@command
 @o.votes
 @o.naming
 @o.labels
@@ -232,9 +231,8 @@ def _worth_in_words(
     if effective_voters is None:
         few = f"Fewer than {LEAST_VOTERS} voters do not show how much their errors correlate"
         return f"{few}; {LEAST_LABELS} known labels would."
-    most, how = "at most ", "not counting those that all share"
-    if by_labels:
-        most, how = "", "measured on known labels"
+    most = "" if by_labels else "at most "
+    how = "measured on known labels" if by_labels else "not counting those that all share"
     how = f"correlation of errors {error_correlation:.2f}, {how}"
     return (
         f"The votes on an object are worth {most}{effective_voters:.1f} independent ones ({how})."
@@ -257,7 +255,7 @@ def _by_kappa(title: str, table: Table) -> str:
     return f"{title}\n{first_rows(lowest_first, 'pairs; --json has them all')}"
 
 
-@o.command
+@command
 @o.votes
 @o.naming
 @o.solving
@@ -316,7 +314,7 @@ def _to_label(asked: Table, options: Options) -> Table:
     return Table(columns)
 
 
-@o.command
+@command
 @o.votes
 @o.naming
 @o.solving
@@ -353,7 +351,3 @@ def estimate(
     if json and estimated.note:
         warnings.warn(estimated.note, stacklevel=1)
     show(estimated, json)
-
-
-for each in (explain, voters, compare, agreement, ask, estimate, methods, demo):
-    app.add_command(each)

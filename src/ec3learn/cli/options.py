@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial, reduce
-from inspect import getdoc
-from textwrap import indent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -44,13 +41,6 @@ class Command(click.Command):
         for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)
-
-
-def command(function: Callable[..., None]) -> click.Command:
-    """Make a function a command; its docstring is the help, with examples at the end."""
-    about, _, examples = (getdoc(function) or "").partition("For example:\n")
-    epilog = f"\b\nFor example:\n{indent(examples, '  ')}"
-    return click.command(cls=Command, help=about, epilog=epilog)(function)
 
 
 def group(*options: Decorator[Any]) -> Decorator[Any]:
@@ -281,11 +271,8 @@ def soft_models(words: Sequence[str]) -> dict[str, Any]:
     models: dict[str, Any] = {}
     for word in words:
         name, columns = pair(word, "soft")
-        parts = names([columns])
-        if all(":" in part for part in parts):
-            models[name] = dict(part.split(":", 1) for part in parts)
-        else:
-            models[name] = parts[0] if len(parts) == 1 else parts
+        by_class = (part.partition(":")[::2] for part in names([columns]))
+        models[name] = dict(by_class) if ":" in columns else columns
     return models
 
 
@@ -305,40 +292,28 @@ def scale_from(options: Options) -> Any:
     from ..tables.content import whole
     from ..votes import Scale
 
+    if not options["scale"]:
+        return None
     how = {name: options[name] for name in ("direction", "outside")}
     how["unordered"] = list(map(whole, names(options["unordered"])))
-    if not options["scale"]:
-        for name, default in {"unordered": [], "outside": "error", "direction": "up"}.items():
-            if how[name] != default:
-                raise InputError(name, phrase=f"{name} needs a scale, got none")
-        return None
     parts = [("", word) if "=" not in word else pair(word, "scale") for word in options["scale"]]
-    scales: dict[str, Scale] = {}
-    for name, word in parts:
-        ends = re.fullmatch(r"(-?\d*\.\d+) *(?:-|\.\.) *(-?\d*\.\d+)", word.strip())
-        if ends is not None:  # numbers with a point: scores of any value between them
-            scales[name] = Scale(**how | {"values": float(ends[1]), "unordered": float(ends[2])})
-        else:
-            scales[name] = Scale(_answers(word), **how)
+    scales = {name: Scale(**how | _answers(word)) for name, word in parts}
     if len(scales) < len(parts) or ("" in scales and len(scales) > 1):
         must = "must be one scale for all voters, or one for each as NAME=ANSWERS"
         raise InputError("scale", must, came=", ".join(options["scale"]))
     return scales.get("", scales)
 
 
-def _answers(word: str) -> list[Any]:
-    """The answers of a scale: all integers from one to another (1-9, 1..9), or a list."""
+def _answers(word: str) -> dict[str, Any]:
+    """The answers of a scale: 1-9 for integers, 0.0-1.0 for any number between, or a list."""
     from ..tables.content import whole
 
-    ends = re.fullmatch(r"(-?\d+) *(?:-|\.\.) *(-?\d+)", word.strip())
-    if ends is not None:
-        low, high = int(ends[1]), int(ends[2])
-        return list(range(low, high + 1) if low <= high else range(low, high - 1, -1))
-    listed = names([word])
-    if len(listed) < 2:
-        must = "must name at least two answers, from low to high"
-        raise InputError("scale", must, came=word, remedy="Write 0-9, or low,medium,high.")
-    return [whole(answer) for answer in listed]
+    ends = re.fullmatch(r"(-?\d*\.?\d+) *- *(-?\d*\.?\d+)", word.strip())
+    if ends is None:
+        return {"values": list(map(whole, names([word])))}
+    if "." in word:
+        return {"values": float(ends[1]), "unordered": float(ends[2])}
+    return {"values": list(range(int(ends[1]), int(ends[2]) + 1))}
 
 
 def naming_from(options: Options) -> Naming:
@@ -347,26 +322,20 @@ def naming_from(options: Options) -> Naming:
 
     models = soft_models(options["soft"])
     classifiers = [*names(options["classifiers"]), *([models] if models else [])]
-    clusterings = names(options["clusterings"])
-    naming = Naming(
-        classifiers,
-        clusterings,
+    known = list(options.get("known", ()))
+    return Naming(
+        classifiers or None,
+        names(options["clusterings"]) or None,
+        known=known if len(known) > 1 else next(iter(known), None),
         objects=options["objects"],
         voters=options["voters"],
+        classes=names([options["classes"]]) if options.get("classes") else None,
         missing=names(options["missing"]),
         scale=scale_from(options),
         repeats=options["repeats"],
         clean=options["clean"],
         normalize=options["normalize"],
         exclude=names(options["exclude"]),
-    )
-    if "known" not in options:
-        return replace(naming, classifiers=classifiers or None, clusterings=clusterings or None)
-    known = list(options["known"])
-    return replace(
-        naming,
-        known=known if len(known) > 1 else next(iter(known), None),
-        classes=None if options["classes"] is None else names([options["classes"]]),
         truth=options.get("truth"),
     )
 

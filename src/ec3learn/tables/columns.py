@@ -13,17 +13,16 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from .._checks import InputError, InputTypeError, require_bool, require_choice, unknown_name
+from .._checks import InputError, unknown_name
 from .._text import arg, count, listed
 from ..answer import ExtendWarning
 from ..consensus import Consensus
-from ..votes.assembly import REPEATS, Repeats
+from ..votes.assembly import Repeats
 from ..votes.labels import Label, label_list, plain
 
 Frame = Any  # a DataFrame or LazyFrame of narwhals
 OURS = "__ec3learn_"  # how the names of our columns begin, until they are dropped again
 LONG = "a long table, with one row per vote"
-WIDE = "a table in memory with one row per object"
 ROW = f"{OURS}row"  # numbers the rows of a file
 # A column of labels; of a soft model one column of shares per class or cluster.
 Column = str | dict[Label, str]
@@ -74,12 +73,12 @@ def quoted(name: str) -> str:
 class Naming:
     """How a user names the columns of a table; the arguments are those of `combine`."""
 
-    classifiers: Any
+    classifiers: Any  # of `Columns`: a dict of name -> column, as of the clusterings
     clusterings: Any = ()
     known: Any = None
     objects: str | None = None  # with `voters`: the table is long, one row per vote
     voters: str | None = None
-    classes: Iterable[Label] | None = None
+    classes: Any = None
     missing: Any = None  # a label; for a file, labels as text
     scale: Any = None
     repeats: Repeats = "mean"  # of a long table
@@ -102,12 +101,12 @@ class Naming:
                 raise InputError("known", must, came=came, remedy=remedy)
             return replace(replace(self, known=None).find(frame), known_labels=self.known)
         self._require_roles(names_in(frame))
-        require_choice("repeats", self.repeats, REPEATS)
-        require_bool("normalize", self.normalize)
         in_long = self.objects is not None
         only_for(LONG, in_long or self.repeats == "mean", "repeats", self.repeats)
         has_rows = not in_long and isinstance(frame, nw.DataFrame)
-        only_for(WIDE, has_rows or self.id is None, "id", self.id)
+        only_for(
+            "a table in memory with one row per object", has_rows or self.id is None, "id", self.id
+        )
         classes = None if self.classes is None else label_list("classes", self.classes)
         roles = {self.known, self.truth, self.objects, self.voters, self.id}
         clusters = find_models(frame, self.clusterings, "clusterings", roles)
@@ -139,12 +138,11 @@ class Naming:
         there |= {name for name, parts in soft.items() if {*parts.values()} <= {*names}}
         voters = wanted.get("classifiers")
         if voters is not None and (self.objects is not None or not {*voters} & there):
-            must = "must have columns named like the classifiers of the consensus"
-            long = f"{arg('objects')}, {arg('voters')} and {arg('classifiers')}"
-            remedy = f"A long table needs {long}; of another, rename the columns."
-            raise InputError(
-                "table", f"{must}, {listed(voters)}", came=listed(names), remedy=remedy
+            must = (
+                f"must have columns named like the classifiers of the consensus, {listed(voters)}"
             )
+            remedy = "Rename them, or name the columns of the votes."
+            raise InputError("table", must, came=listed(names), remedy=remedy)
         lacking = [name for models in wanted.values() for name in models if name not in there]
         if lacking:
             n_lacking = count(len(lacking), "base model")
@@ -184,9 +182,6 @@ class Naming:
 class Columns(Naming):
     """The columns of each base model by its name; of a long table the one column of labels."""
 
-    classifiers: dict[str, Column]
-    clusterings: dict[str, Column] = field(default_factory=dict)
-    classes: list[Label] | None = None
     row_number: str | None = None  # a column that numbers the rows; distinct rows keep the first
     known_labels: Any = None  # known labels by object, where no column has them
 
@@ -270,43 +265,33 @@ def find_models(
     classes: list[Label] | None = None,
 ) -> dict[str, Column]:
     """Find the base models that were chosen, by name; patterns skip columns that are taken."""
-    parts = [choice] if isinstance(choice, (str, Mapping)) else choice
-    if not isinstance(parts, (list, tuple, set, frozenset)):
-        must = "must be column names, a pattern such as 'clf_*', or a dict of name -> column"
-        raise InputTypeError(argument, must, came=type(choice).__name__)
+    parts = [choice] if isinstance(choice, (str, Mapping)) else () if choice is None else choice
     dicts = [part for part in parts if isinstance(part, Mapping)]
     models: dict[str, Column] = {}
     for name, column in (pair for part in dicts for pair in part.items()):
-        if isinstance(column, (str, int)) and not _is_pattern(column, frame):
+        if not isinstance(column, Mapping) and not _is_pattern(column, frame):
             require_column(column, names_in(frame), argument)
-            models[str(name)] = column  # type: ignore[assignment]  # pandas may name by numbers
+            models[str(name)] = column
             continue
-        soft = _soft_columns(frame, str(name), column, argument, taken)
+        soft = _soft_columns(frame, column, argument, taken)
         if argument == "classifiers":
             soft = _by_class(soft, classes, f"{argument}[{name!r}]")
             classes = list(soft)
         models[str(name)] = soft
+    taken = taken | set(columns_in(models))
     names = [part for part in parts if not isinstance(part, Mapping)]
-    columns = _matching_columns(frame, names, argument, taken | set(columns_in(models)))
-    return {**{str(name): name for name in columns}, **models}
+    columns = [each for name in names for each in _matching_columns(frame, name, argument, taken)]
+    return {**{str(column): column for column in columns}, **models}
 
 
-def _soft_columns(
-    frame: Frame, name: str, column: Any, argument: str, taken: set[Any]
-) -> dict[Label, str]:
-    """The columns of shares of a soft model; what follows its name in theirs is the class."""
+def _soft_columns(frame: Frame, column: Any, argument: str, taken: set[Any]) -> dict[Label, str]:
+    """The columns of shares of a soft model; what `*` stands for in their names is the class."""
     if isinstance(column, Mapping):
         for part in column.values():
             require_column(part, names_in(frame), argument)
         return {plain(label): part for label, part in column.items()}
-    named = [column] if isinstance(column, str) else column
-    parts = _matching_columns(frame, named, argument, taken)
-    stem = column.split("*")[0] if isinstance(column, str) else f"{name}_"
-    if argument == "classifiers" and not all(str(part).startswith(stem) for part in parts):
-        must = f"must have columns that are named like '{stem}<class>'"
-        remedy = "Pass a dict of class -> column."
-        raise InputError(f"{argument}[{name!r}]", must, came=listed(parts), remedy=remedy)
-    endings = [str(part).removeprefix(stem) for part in parts]
+    parts = _matching_columns(frame, column, argument, taken)
+    endings = [str(part).removeprefix(column.split("*")[0]) for part in parts]
     labels: list[Label] = [int(text) if text.isdecimal() else text for text in endings]
     return dict(zip(labels, parts, strict=True))
 
@@ -323,24 +308,17 @@ def _by_class(
     return {label: by_text[str(label)] for label in classes}
 
 
-def _matching_columns(
-    frame: Frame, choice: Iterable[Any], argument: str, taken: set[Any]
-) -> list[str]:
-    """The columns that names and patterns stand for."""
+def _matching_columns(frame: Frame, name: Any, argument: str, taken: set[Any]) -> list[str]:
+    """The columns that a name or a pattern stands for."""
     columns = names_in(frame)
-    chosen: list[str] = []
-    for name in choice:
-        if not _is_pattern(name, frame):
-            require_column(name, columns, argument)
-            chosen.append(name)
-            continue
-        free = [column for column in columns if column not in taken]
-        matching = [column for column in free if fnmatchcase(str(column), name)]
-        if not matching:
-            remedy = f"The columns are {listed(columns, 30)}."
-            raise InputError(argument, "must match columns of the table", got=name, remedy=remedy)
-        chosen += matching
-    return list(dict.fromkeys(chosen))
+    if not _is_pattern(name, frame):
+        require_column(name, columns, argument)
+        return [name]
+    matching = [each for each in columns if each not in taken and fnmatchcase(str(each), name)]
+    if not matching:
+        remedy = f"The columns are {listed(columns, 30)}."
+        raise InputError(argument, "must match columns of the table", got=name, remedy=remedy)
+    return matching
 
 
 def _is_pattern(name: Any, frame: Frame) -> bool:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from .._checks import require_bool, require_kind
+from .._checks import require_kind
 from ..consensus import Consensus
 from ..diagnosis.correlation import bias_notes
 from ..diagnosis.summary import table_notes
@@ -18,7 +18,7 @@ from ..votes.labels import Label
 from .columns import Naming, is_dataset
 from .content import content_of
 from .parts import combine_parts
-from .pipeline import MOST_ROWS, Output, Rule, as_frame, combine_frame, extend_frame
+from .pipeline import MOST_ROWS, Output, as_frame, combine_frame, extend_frame
 
 Table = TypeVar("Table")
 
@@ -50,7 +50,6 @@ def combine(
     per_object: bool = False,
     proba: bool = False,
     counts: bool = False,
-    rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
     by: str | None = None,
@@ -80,7 +79,6 @@ def combine(
     per_object: bool = False,
     proba: bool = False,
     counts: bool = False,
-    rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
     by: str | None = None,
@@ -109,7 +107,6 @@ def combine(
     per_object: bool = False,
     proba: bool = False,
     counts: bool = False,
-    rule: Rule = "argmax",
     prefix: str = "",
     max_rows: int = MOST_ROWS,
     by: str | None = None,
@@ -172,8 +169,6 @@ def combine(
     counts : bool
         Add `n_votes`, how many votes the object has, and `votes_<class>`, how many of them are for
         each class; a soft vote is shared.
-    rule : "argmax" or "mass"
-        How labels follow from probabilities, as in `Consensus.labels`.
     prefix : str
         Prepended to the names of the new columns, in case the table has such columns already.
     max_rows : int
@@ -233,8 +228,7 @@ def combine(
         clean,
         normalize,
     )
-    output = Output(prefix, proba, rule, counts)
-    require_bool("per_object", per_object)
+    output = Output(prefix, proba, counts)
     solver = method_of(method, "method")
     if class_prior is not None:
         solver = with_class_prior(solver, class_prior)
@@ -376,7 +370,6 @@ def extend(
         normalize=normalize,
     )
     output, columns = Output(prefix, proba), naming.find_for(frame, consensus)
-    require_bool("per_object", per_object)
     answered = extend_frame(frame, columns, consensus, output)
     answers: Table = _like(table, answered.per_object if per_object else answered.table)
     return answers

@@ -114,8 +114,7 @@ def _one_row_per_object(rows: Frame, columns: Columns) -> Frame:
         return rows
     objects = rows.select(columns.objects).unique(maintain_order=True)
     for name in columns.keys[1:]:
-        stated = rows.select(columns.objects, name).filter(~nw.col(name).is_null())
-        stated = stated.unique(maintain_order=True)
+        stated = rows.select(columns.objects, name).drop_nulls(name).unique(maintain_order=True)
         twice = stated.filter(nw.col(columns.objects).is_duplicated())
         if len(twice):
             argument = "known" if name == columns.known else "clusterings"
@@ -143,10 +142,7 @@ def votes_of(columns: Columns, rows: Frame, long: Frame | None) -> Votes:
         parts = {"objects": columns.objects, "voters": columns.voters, "labels": columns.labels}
         options |= {role: long.get_column(name).to_native() for role, name in parts.items()}
         options["object_ids"] = rows.get_column(columns.objects).to_native()
-        try:
-            return Votes.from_long(clusterings=clusterings, repeats=columns.repeats, **options)
-        except InputError as error:
-            raise error.about("labels", "classifiers", f"in column {columns.labels!r}") from None
+        return Votes.from_long(clusterings=clusterings, repeats=columns.repeats, **options)
     classifiers = {
         name: _values(rows, column, columns.normalize)
         for name, column in columns.classifiers.items()

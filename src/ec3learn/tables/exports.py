@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,13 @@ from .._table import Table
 from .._text import count, first_line
 from ..consensus import Consensus
 from ..votes.labels import plain
-from .columns import dataset_as_arrow, is_dataset
 
 # The types of answers of Label Studio that can be votes, and where each has its value.
 ANSWERS = {"choices": "choices", "rating": "rating", "number": "number", "pairwise": "selected"}
 KNOWN = "_known"
 Answers = dict[str, list[Any]]  # all answers to each question
+# The fields of an object, what one annotator said about it, and what is known about it.
+Row = tuple[dict[str, Any], Answers, Answers]
 
 
 def read_label_studio(source: Any, *, predictions: bool = False, backend: Any = "pandas") -> Any:
@@ -73,10 +73,9 @@ def read_argilla(source: Any, *, suggestions: bool = False, backend: Any = "pand
 
     Parameters
     ----------
-    source : path, list of records, or Dataset of Hugging Face
-        What `dataset.records` of Argilla exports by `to_json`, `to_list` or `to_datasets`. The
-        first has no status of responses, so that drafts and discarded responses count;
-        `to_list(flatten=True)` and `to_datasets` have it, and only submitted responses are taken.
+    source : path, or list of records
+        What `dataset.records` of Argilla exports by `to_json` or `to_list`. It has no status of
+        responses, so drafts and discarded responses count too.
     suggestions : bool
         Also take suggestions as votes; the voter is the agent.
     backend : str
@@ -102,22 +101,17 @@ def read_argilla(source: Any, *, suggestions: bool = False, backend: Any = "pand
 
 
 def _read(tool: str, source: Any, machines: bool, backend: Any) -> Any:
-    name = "source"
-    if isinstance(source, (str, PathLike)):
-        name, source = str(source), Path(source).read_bytes()
-    elif is_dataset(source):
-        source = dataset_as_arrow(source).to_pylist()
+    name = str(source) if isinstance(source, (str, PathLike)) else "source"
     return Table(export_columns(tool, source, name, machines)).to_frame(backend)
 
 
 def export_columns(
     tool: str, source: Any, name: str, machines: bool = False
 ) -> dict[str, list[Any]]:
-    """Read the content of a file, or the items in it, as the columns of a long table."""
+    """Read a file, its content as bytes, or the items in it as the columns of a long table."""
     title, rows_of, remedy = TOOLS[tool]
     try:
-        items = json.loads(source) if isinstance(source, (str, bytes)) else source
-        items = [items] if isinstance(items, dict) else list(items)
+        items = _items(source)
         rows_by_item = [list(rows_of(item, machines)) for item in items]
         results = results_in(items) if rows_of is _label_studio_rows else ()
         # Spans, boxes and rankings are no votes.
@@ -128,13 +122,15 @@ def export_columns(
         phrase = f"{name} must be an export of {title}: {reason}"
         raise InputError("source", phrase=phrase, remedy=remedy) from None
     rows = [row for of_item in rows_by_item for row in of_item]
-    if not any(row.answers or row.known for row in rows):
+    if not any(answers or known for _, answers, known in rows):
         kinds = f", of {', '.join(others)} only" if others else ""
         phrase = f"{name} must have annotations with labels or ratings"
         came = f"got {count(len(items), 'item')} without any{kinds}"
         remedy = f"What can be votes: {', '.join(ANSWERS)}."
         raise InputError("source", phrase=f"{phrase}, {came}", remedy=remedy)
-    n_empty = sum(not any(row.answers or row.known for row in of_item) for of_item in rows_by_item)
+    n_empty = sum(
+        not any(answers or known for _, answers, known in of_item) for of_item in rows_by_item
+    )
     if n_empty:
         text = f"{n_empty:,} of {count(len(items), 'item')} in {name} have no annotation that votes"
         warnings.warn(f"{text}. Those without any annotation are left out.", stacklevel=4)
@@ -150,20 +146,11 @@ def results_in(tasks: list[Any]) -> Iterator[dict[str, Any]]:
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-@dataclass
-class Row:
-    """What one annotator said about one object, and what is known about it."""
-
-    fields: dict[str, Any]
-    answers: Answers
-    known: Answers = field(default_factory=dict)
-
-
 def _columns(rows: list[Row]) -> dict[str, list[Any]]:
     """Turn rows into columns; one with several answers at once has lists, too."""
-    names = dict.fromkeys(name for row in rows for name in row.fields)
-    columns = {name: [row.fields.get(name) for row in rows] for name in names}
-    said = {"": [row.answers for row in rows], KNOWN: [row.known for row in rows]}
+    names = dict.fromkeys(name for fields, _, _ in rows for name in fields)
+    columns = {name: [fields.get(name) for fields, _, _ in rows] for name in names}
+    said = {"": [answers for _, answers, _ in rows], KNOWN: [known for _, _, known in rows]}
     everything = [answers for column in said.values() for answers in column]
     for question in dict.fromkeys(name for answers in everything for name in answers):
         chosen = [answers.get(question, []) for answers in everything]
@@ -221,7 +208,7 @@ def _label_studio_rows(task: dict[str, Any], machines: bool) -> Iterator[Row]:
         voters.append((str(each.get("model_version") or "prediction"), _results(each)))
     for voter, answers in voters:
         fields = _plain(task.get("data") or {}) | {"id": task["id"], "annotator": voter}
-        yield Row(fields, answers, known)
+        yield fields, answers, known
 
 
 def _annotator(by: Any) -> str:
@@ -243,38 +230,16 @@ def _results(annotation: dict[str, Any]) -> Answers:
 
 
 def _argilla_rows(record: dict[str, Any], machines: bool) -> Iterator[Row]:
-    record = record if "responses" in record else _nested(record)
     fields = _plain((record.get("fields") or {}) | (record.get("metadata") or {}))
-    for internal in ("id", "status", "_server_id"):
-        fields.pop(internal, None)
     said: dict[str, Answers] = {}
     for question, responses in (record["responses"] or {}).items():
         for each in responses:
-            if each.get("status") in (None, "submitted"):
-                said.setdefault(str(each["user_id"]), {})[question] = _as_list(each["value"])
+            said.setdefault(str(each["user_id"]), {})[question] = _as_list(each["value"])
     for question, each in (record.get("suggestions") or {}).items() if machines else ():
         agent = str(each.get("agent") or "suggestion")
         said.setdefault(agent, {})[question] = _as_list(each["value"])
     for voter, answers in said.items():
-        yield Row(fields | {"id": record["id"], "annotator": voter}, answers)
-
-
-def _nested(record: dict[str, Any]) -> dict[str, Any]:
-    """A flat record, whose columns are named after question and part, as one that is not."""
-    responses, suggestions = {}, {}
-    for name, value in record.items():
-        question, _, part = name.rpartition(".")
-        if part == "responses":
-            users, status = (record.get(f"{name}.{of}") or [] for of in ("users", "status"))
-            responses[question] = [
-                {"value": said, "user_id": user, "status": state}
-                for said, user, state in zip(value or [], users, status, strict=True)
-            ]
-        elif part == "suggestion" and value is not None:
-            suggestions[question] = {"value": value, "agent": record.get(f"{name}.agent")}
-    fields = {name: value for name, value in record.items() if ".suggestion" not in name}
-    parts = {"responses": responses, "suggestions": suggestions}
-    return {"id": record["id"], "fields": fields, **parts}
+        yield fields | {"id": record["id"], "annotator": voter}, answers, {}
 
 
 TOOLS: dict[str, tuple[str, Callable[[dict[str, Any], bool], Iterator[Row]], str]] = {
@@ -287,12 +252,10 @@ TOOLS: dict[str, tuple[str, Callable[[dict[str, Any], bool], Iterator[Row]], str
 
 VERSION = "ec3learn"  # the name of the model that predicted
 
-Items = list[dict[str, Any]]
-
 
 def label_studio_predictions(
     consensus: Consensus, source: Any, question: str, n: int | None = None
-) -> Items:
+) -> list[dict[str, Any]]:
     """Add a consensus to tasks of Label Studio, as a prediction with its confidence as score.
 
     Parameters
@@ -343,7 +306,7 @@ def label_studio_predictions(
 
 def argilla_suggestions(
     consensus: Consensus, source: Any, question: str, n: int | None = None
-) -> Items:
+) -> list[dict[str, Any]]:
     """Add a consensus to records of Argilla 2, as suggestions with their confidence as score.
 
     Parameters
@@ -369,14 +332,15 @@ def argilla_suggestions(
     ]
 
 
-def _items(source: Any) -> Items:
-    """The tasks or records in a file, or those passed."""
-    items = json.loads(Path(source).read_bytes()) if isinstance(source, (str, PathLike)) else source
+def _items(source: Any) -> list[dict[str, Any]]:
+    """The tasks or records in a file, in its content as bytes, or those passed."""
+    source = Path(source).read_bytes() if isinstance(source, (str, PathLike)) else source
+    items = json.loads(source) if isinstance(source, bytes) else source
     return [items] if isinstance(items, dict) else list(items)
 
 
 def _answered(
-    consensus: Consensus, items: Items, n: int | None
+    consensus: Consensus, items: list[dict[str, Any]], n: int | None
 ) -> list[tuple[dict[str, Any], Any, float]]:
     """The items that have an answer, each with its label and confidence."""
     if consensus.object_ids is None:

@@ -56,8 +56,9 @@ from .formats import (
     workspace,
     write_rows,
 )
-from .pipeline import MOST_ROWS, Answered, Output, Rule, combine_frame, extend_frame
+from .pipeline import MOST_ROWS, Answered, Output, combine_frame, extend_frame, join
 
+NUMBER = f"{OURS}number"  # a column of the number of each row's distinct row
 UNWRITTEN = f"{OURS}answer_"  # a prefix for columns that are asked for but not written
 
 # ---- a file as a table ---------------------------------------------------------------------------
@@ -135,7 +136,6 @@ def open_file(
     sheet: str | None = None,
     memory: str = MEMORY,
     beside: str | None = None,
-    bar: bool = False,
 ) -> Iterator[FileTable]:
     """Open a file, several files, or standard input; temporary files are `beside` the output."""
     if path == STANDARD and format is None and hasattr(sys.stdin.buffer, "peek"):
@@ -147,15 +147,11 @@ def open_file(
     formats = {kind.name for kind in kinds.values()}
     if len(formats) > 1:
         raise InputError("votes", "must be files of one format", came=listed(sorted(formats)))
-    if sheet is not None and formats != {"excel"}:
-        must = "must be left out unless the file is a spreadsheet"
-        raise InputError("sheet", must, came=f"{sheet!r} for {formats.pop()}")
-    with workspace(beside, memory, bar=bar) as work, ExitStack() as stack:
-        tables = []
-        for name, kind in kinds.items():
-            work.tell(f"Reading {name}")
-            source = open_source(name, kind, encoding, sheet, work)
-            tables.append(_read(stack.enter_context(source)))
+    with workspace(beside, memory) as work, ExitStack() as stack:
+        tables = [
+            _read(stack.enter_context(open_source(name, kind, encoding, sheet, work)))
+            for name, kind in kinds.items()
+        ]
         yield tables[0] if len(tables) == 1 else _stacked(tables)
 
 
@@ -218,7 +214,6 @@ class AnsweredFile(Answered):
         With `per_object` only the objects of a long table and their answers are written, in the
         order in which they appear.
         """
-        self.file.work.tell(f"Writing {path}")
         kind = self.file.format.for_output(path, format)
         rows = self._objects() if per_object else self._rows()
         write_rows(rows, self.file.work, path, kind, overwrite)
@@ -235,10 +230,9 @@ class AnsweredFile(Answered):
         """The objects of a long table and their answers."""
         self.columns.require_long()
         name = quoted(str(self.columns.objects))
-        new = map(quoted, self.output.types(self.consensus.classes))
-        values = ", ".join([name, *(f"any_value({column}) AS {column}" for column in new)])
-        rows = self.table.aggregate(f"{values}, min({ROW}) AS {ROW}", name)
-        return rows.order(ROW).project(f"* EXCLUDE {ROW}")
+        chosen = ", ".join([name, *map(quoted, self.output.types(self.consensus.classes))])
+        first = f"SELECT DISTINCT ON ({name}) {chosen} FROM answers ORDER BY {ROW}"
+        return self.table.query("answers", first)
 
     def by_row(self) -> tuple[Consensus, Any]:
         """The consensus over all rows of the file, and the labels to judge it by.
@@ -250,7 +244,10 @@ class AnsweredFile(Answered):
         if self.consensus.solution.n_objects < len(self.rows):
             phrase = f"This needs all distinct rows, and there are more than {arg('max_rows')}"
             raise InputError("max_rows", phrase=phrase, remedy="Raise it.")
-        number = self.row_numbers(ROW)
+        numbers = nw.new_series(NUMBER, range(len(self.rows)), backend=self.rows.implementation)
+        keys = self.columns.join_keys
+        joined = join(self.frame, self.rows.select(keys).with_columns(numbers), keys).to_native()
+        number = joined.order(ROW).project(NUMBER).fetchnumpy()[NUMBER]
         rows = None if self.id is None else np.arange(len(number))
         names = _names_of_rows(self.file, rows, self.id)
         votes = self.consensus.solution.require_votes("rows")
@@ -287,7 +284,6 @@ def combine_file(
     *,
     proba: bool = False,
     counts: bool = False,
-    rule: Rule = "argmax",
     prefix: str = UNWRITTEN,
     max_rows: int = MOST_ROWS,
     id: str | None = None,
@@ -298,8 +294,7 @@ def combine_file(
     named as in that column, or in the one of the objects.
     """
     table, columns = _found(table, naming, id)
-    table.work.tell("Combining")
-    output = Output(prefix, proba, rule, counts)
+    output = Output(prefix, proba, counts)
     answered = combine_frame(table.frame, columns, method_of(method, "method"), output, max_rows)
     return AnsweredFile(**vars(answered), file=table, id=id)
 
@@ -307,7 +302,6 @@ def combine_file(
 def content_of_file(table: FileTable, naming: Naming, *, id: str | None = None) -> Content:
     """Read the votes and labels in a file; the arguments are those of `combine_file`."""
     table, columns = _found(table, naming, id)
-    table.work.tell("Comparing")
     content = content_of(table.frame, columns)
     names = _names_of_rows(table, content.votes.object_ids, id)
     return replace(
@@ -332,7 +326,6 @@ def extend_file(
     text.
     """
     columns = replace(naming, is_text=table.is_text).find_for(table.frame, consensus)
-    table.work.tell("Applying")
     answered = extend_frame(table.frame, columns, consensus, Output(prefix, proba))
     return AnsweredFile(**vars(answered), file=table)
 
@@ -366,11 +359,8 @@ def _label_files(naming: Naming, argument: str, table: FileTable) -> list[str]:
     """The files of labels that an argument names; none for a column of the table."""
     named: Any = getattr(naming, argument)
     names = [named] if isinstance(named, str) else list(named or ())
-    files = [name for name in names if name not in table.columns and is_file(name)]
-    if len(names) > max(1, len(files)):
-        must = "must be one column, or one or several files"
-        raise InputError(argument, must, came=listed(names))
-    return files
+    is_column = len(names) == 1 and (names[0] in table.columns or not is_file(names[0]))
+    return [] if is_column else names
 
 
 def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:

@@ -26,7 +26,6 @@ from duckdb import DuckDBPyConnection
 
 from .._checks import InputError, InputFileError
 from .._files import is_full, is_plain, place_for, publish, removed_after_a_crash, temporary_folder
-from .._text import CLEAR, printable
 from .columns import quoted, text
 
 STANDARD = "-"  # standard input or output, where a path is expected
@@ -42,7 +41,7 @@ FORMATS = {
 }
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 TEXT = ("csv", "tsv", "jsonl")  # compressed as a whole, where the others compress by themselves
-WRITTEN = (*TEXT, "parquet", "arrow", "excel")
+WRITTEN = {name: FORMATS[name] for name in (*TEXT, "parquet", "arrow")} | {"excel": (".xlsx",)}
 ENDINGS = {ending for endings in FORMATS.values() for ending in endings} | COMPRESSIONS.keys()
 BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"PK\x03\x04": "excel", b"{": "jsonl"}
 MEMORY = "800MB"
@@ -53,13 +52,9 @@ ERRORS = (duckdb.Error, pa.ArrowException, csv.Error, UnicodeDecodeError, Runtim
 # ---- formats -------------------------------------------------------------------------------------
 
 
-def format_of_content(head: bytes) -> str | None:
-    """Tell the format of a file by how it begins; None where that does not tell."""
-    binary = next((name for start, name in BEGINNINGS.items() if head.startswith(start)), None)
-    if binary is not None or not head or b"\0" in head or head.lstrip().startswith(b"["):
-        return binary
-    first = head.splitlines()[0]
-    return "tsv" if b"\t" in first and b"," not in first else "csv"
+def format_of_content(head: bytes) -> str:
+    """Tell the format of a file by how it begins; what begins in no other way is CSV."""
+    return next((name for start, name in BEGINNINGS.items() if head.startswith(start)), "csv")
 
 
 def is_file(name: str) -> bool:
@@ -93,13 +88,11 @@ class Format:
         endings = PurePath(f"x.{format}" if format is not None else path.lower()).suffixes[-2:]
         compression = COMPRESSIONS.get(endings[-1]) if endings else None
         ending = endings[0 if compression else -1] if endings else ""
-        name = next(
-            (name for name, known in FORMATS.items() if ending in (f".{name}", *known)), None
-        )
+        known = FORMATS if argument == "format" else WRITTEN
+        name = next((name for name, ends in known.items() if ending in (f".{name}", *ends)), None)
         if name is None or (compression is not None and name not in TEXT):
             from .problems import unknown_format
 
-            known = FORMATS if argument == "format" else WRITTEN
             raise unknown_format(path, format, argument, known)
         delimiter = "\t" if delimiter == "\\t" or name == "tsv" else delimiter
         if delimiter is not None and (
@@ -115,11 +108,6 @@ class Format:
             kept = self.name in WRITTEN and self.name != "excel"
             return replace(self, compression=None) if kept else Format("csv")
         output = Format.of(path, format, argument="out_format")
-        old = output.name == "excel" and not path.lower().endswith((STANDARD, ".xlsx"))
-        if output.name not in WRITTEN or old:
-            phrase = f"{path} cannot be written: its format is only read"
-            remedy = f"Choose from: {', '.join(WRITTEN)} (.xlsx)."
-            raise InputError("out_format", phrase=phrase, remedy=remedy)
         return replace(output, delimiter=self.delimiter) if output.name == self.name else output
 
 
@@ -132,19 +120,10 @@ class Workspace:
 
     folder: Path
     connection: DuckDBPyConnection
-    memory: str
-    shows_progress: bool
-
-    def tell(self, what: str) -> None:
-        """Show on a terminal what is going on, in a line that the next one replaces."""
-        if self.shows_progress:
-            print(f"{CLEAR}{printable(what)}", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def workspace(
-    output: str | None = None, memory: str = MEMORY, *, bar: bool = False
-) -> Iterator[Workspace]:
+def workspace(output: str | None = None, memory: str = MEMORY) -> Iterator[Workspace]:
     """Make a workspace on the disk of the output, so that a finished file only needs to be renamed.
 
     DuckDB uses so much memory before it spills to disk.
@@ -163,12 +142,10 @@ def workspace(
             "autoload_known_extensions": "false",
         }
         connection = duckdb.connect(config=settings)
-        work = Workspace(folder, connection, memory, bar and sys.stderr.isatty())
         try:
             connection.execute("SET enable_progress_bar = false")
-            yield work
+            yield Workspace(folder, connection)
         finally:
-            work.tell("")
             connection.close()
 
 
@@ -236,7 +213,7 @@ def open_source(
     try:
         yield source
     except duckdb.OutOfMemoryException:
-        raise InputError("memory", "must be larger for this table", got=work.memory) from None
+        raise InputError("memory", "must be larger for this table") from None
     except (*ERRORS, OSError, LookupError) as error:
         known = isinstance(error, (InputError, KeyError, IndexError))
         if known or (isinstance(error, OSError) and error.errno and not is_full(error)):
@@ -324,7 +301,7 @@ def _export(source: Source) -> Path:
     from .exports import export_columns
 
     with source.lines() as lines:
-        columns = export_columns(source.format.name, lines.read(), source.name)
+        columns = export_columns(source.format.name, lines.read().encode(), source.name)
     return source.staged_arrow(pa.table(columns))
 
 

@@ -51,10 +51,9 @@ def with_label_files(
     }
     table = replace(table, labels=table.labels | sql)
     _require_found(table, argument, labels, where, key)
-    chances = {**columns.chances, argument: f"{lookup}_chance"}
     found: dict[str, Any] = {argument: lookup}
-    if labels.filter("chance IS NOT NULL").count("*").fetchall()[0][0]:
-        found["chances"] = chances
+    if labels.filter("chance IS NOT NULL").limit(1).fetchall():
+        found["chances"] = {**columns.chances, argument: f"{lookup}_chance"}
     return table, replace(columns, **found)
 
 

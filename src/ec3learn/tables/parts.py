@@ -41,8 +41,6 @@ def combine_parts(
     if separator is not None and (by is not None or not separator):
         must = f"must be a text such as ';', and {arg('by')} left out"
         raise InputError("separator", must, got=separator)
-    if naming.known is not None:
-        require_column(naming.known, names_in(frame), "known")
     if by is not None:
         parts, inner = _parts_by(frame, by), output
     else:

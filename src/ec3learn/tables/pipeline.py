@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from functools import partial, reduce
 from importlib import import_module
 from operator import and_
-from typing import Any, Literal
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from .._checks import InputError, InputTypeError, require_bool, require_choice, require_integer
+from .._checks import InputError, InputTypeError, require_integer
 from .._text import arg, count
 from .._typing import Array
 from ..algebra.membership import entries
@@ -40,7 +40,6 @@ from .content import Content, content_of, in_text, key_name, new_content_of
 
 MOST_ROWS = 5_000_000
 CHUNK = 1 << 18  # rows answered at a time by a rule, which bounds the memory
-Rule = Literal["argmax", "mass"]
 LABEL_TYPES: dict[str, Any] = {"b": nw.Boolean(), "i": nw.Int64(), "u": nw.UInt64()}
 
 # ---- the columns that are added ------------------------------------------------------------------
@@ -52,13 +51,7 @@ class Output:
 
     prefix: str = ""
     proba: bool = False
-    rule: Rule = "argmax"
     counts: bool = False
-
-    def __post_init__(self) -> None:
-        require_bool("proba", self.proba)
-        require_bool("counts", self.counts)
-        require_choice("rule", self.rule, ("argmax", "mass"))
 
     def types(self, classes: Array) -> dict[str, Any]:
         """The new columns by name, each with its type."""
@@ -89,7 +82,7 @@ class Output:
         values: list[Any] = [[] for _ in types]
         if answer is not None:
             rows = changed(answer, index=None)  # distinct rows, which are fewer
-            labels, shares = rows.labels(self.rule), rows.proba.T if self.proba else ()
+            labels, shares = rows.labels(), rows.proba.T if self.proba else ()
             values = [labels.tolist() if labels.dtype == object else labels, rows.confidence]
             values += map(np.ascontiguousarray, shares)
             values += _vote_counts(rows) if self.counts else []
@@ -130,39 +123,29 @@ class Answered:
     @property
     def table(self) -> Any:
         """The table with its answers, of the kind it was."""
-        return self._joined.to_native()
+        return self._with_answers(self.frame).to_native()
 
     @property
     def per_object(self) -> Any:
         """The objects of a long table with their answers; a table in memory keeps their order."""
         self.columns.require_long()
-        names = self.output.types(self.consensus.classes)
-        rows = self._joined.select(self.columns.objects, *names)
-        if isinstance(rows, nw.LazyFrame):
-            return rows.unique(self.columns.join_keys).to_native()
-        rows = rows.unique(self.columns.join_keys, maintain_order=True)
-        return nw.maybe_reset_index(rows).to_native()
+        objects = self.frame.select(self.columns.objects)
+        if isinstance(objects, nw.LazyFrame):
+            return self._with_answers(objects.unique()).to_native()
+        objects = nw.maybe_reset_index(objects.unique(maintain_order=True))
+        return self._with_answers(objects).to_native()
 
-    def row_numbers(self, order: str) -> Array:
-        """The distinct row of each row of a DuckDB relation, in the order of a column."""
-        name = f"{OURS}number"
-        numbers = nw.new_series(name, range(len(self.rows)), backend=self.rows.implementation)
-        keys = self.columns.join_keys
-        joined = join(self.frame, self.rows.select(keys).with_columns(numbers), keys).to_native()
-        found: Array = joined.order(order).project(name).fetchnumpy()[name]
-        return found
-
-    @property
-    def _joined(self) -> Frame:
+    def _with_answers(self, frame: Frame) -> Frame:
+        """Add the answers to the table, or to its objects."""
         backend = self.rows.implementation
         added = self.output.columns(self.consensus.classes, self.answer, backend)
-        if isinstance(self.frame, nw.LazyFrame):
+        if isinstance(frame, nw.LazyFrame):
             keys = self.columns.join_keys
-            return join(self.frame, self.rows.select(keys).with_columns(*added), keys)
+            return join(frame, self.rows.select(keys).with_columns(*added), keys)
         if self.columns.objects is not None and self.answer is not None:
-            number = _object_numbers(self.frame, self.rows, self.columns.objects)
+            number = _object_numbers(frame, self.rows, self.columns.objects)
             added = [column[number] for column in added]
-        return self.frame.with_columns(*added)
+        return frame.with_columns(*added)
 
 
 def _object_numbers(frame: Frame, objects: Frame, name: str) -> Array:
@@ -182,9 +165,6 @@ def combine_frame(
     content = content_of(frame, columns)
     output.require_new_names(frame, content.votes.classes)
     if content.votes.n_rows > max_rows:
-        if output.rule != "argmax":
-            must = f"must be large enough for all distinct rows with {arg('rule', output.rule)}"
-            raise InputError("max_rows", must, got=max_rows, remedy=f"Raise {arg('max_rows')}.")
         consensus, answer = _solve_sample(content, method, int(max_rows))
     else:
         consensus = answer = method.solve(content.votes, content.known)
@@ -218,10 +198,9 @@ def _extend_in_parts(consensus: Consensus, votes: Votes) -> Consensus:
     """Answer for new votes, some distinct rows at a time."""
     if votes.n_rows <= CHUNK:
         return consensus.extend(votes)
-    rows = np.arange(votes.n_rows)
     parts = [
-        consensus.extend(only_rows(votes, rows[begin : begin + CHUNK]))
-        for begin in range(0, votes.n_rows, CHUNK)
+        consensus.extend(only_rows(votes, rows))
+        for rows in np.array_split(np.arange(votes.n_rows), votes.n_rows // CHUNK + 1)
     ]
     return changed(
         parts[0],
@@ -245,9 +224,6 @@ def _solve_sample(content: Content, method: Method, max_rows: int) -> tuple[Cons
     shuffled = np.random.default_rng(0).permutation(votes.n_rows)  # among equally frequent ones
     rows = np.lexsort((shuffled, -votes.counts, codes < 0))[:max_rows]
     labelled = codes[rows] >= 0
-    if labelled.all():
-        must = "must leave room for rows without a known label"
-        raise InputError("max_rows", must, came=f"{max_rows:,}", remedy="Raise it.")
     solved = _solve_rows(votes, rows, codes[rows], method)
     with warnings.catch_warnings():  # of clusters outside the sample: the note says enough
         warnings.simplefilter("ignore", ExtendWarning)

@@ -52,14 +52,12 @@ def unknown_format(
     path: str, format: str | None, argument: str, known: Iterable[str]
 ) -> InputError:
     """The error for a file whose format is not known, with what to do."""
-    choose = f"{', '.join(known)}; csv, tsv and jsonl also with .gz or .zst"
-    phrase = f"The format of {path!r} does not follow from its name"
-    remedy = f"Pass {arg(argument)}: {choose}."
-    if format is not None:
-        phrase, remedy = f"Unknown {arg(argument)} {format!r}", f"Choose from: {choose}."
-    elif path.endswith(".ec3"):
-        phrase = f"{path} is a saved consensus, not a table of votes"
-        remedy = "Pass the table, or use voters or apply."
-    elif path == "-":
-        phrase = "The format of standard input does not follow from its content"
+    phrase = (
+        f"The format of {path!r} is not known"
+        if format is None
+        else f"Unknown {argument} {format!r}"
+    )
+    remedy = f"Pass {arg(argument)}: {', '.join(known)}; csv, tsv and jsonl also with .gz or .zst."
+    if path.endswith(".ec3"):
+        remedy = "It is a saved consensus: pass a table, or use voters or apply."
     return InputError(argument, phrase=phrase, remedy=remedy)

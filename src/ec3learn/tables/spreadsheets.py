@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .._checks import InputError, require_library
-from .._text import UNSHOWN, arg, first_line, listed, some
+from .._checks import require_library
+from .._text import UNSHOWN, first_line
 
 if TYPE_CHECKING:
     from .formats import Source
@@ -23,14 +22,6 @@ def read_sheet(source: Source) -> Any:
 
     try:
         book = fastexcel.read_excel(source.path)
-        first, *others = book.sheet_names
-        if source.sheet is not None and source.sheet not in book.sheet_names:
-            must = f"must be a sheet of {source.name}, {listed(book.sheet_names)}"
-            raise InputError("sheet", must, got=source.sheet)
-        if source.sheet is None and others:
-            sheets = f"{source.name} has {len(others) + 1} sheets; {first!r} is read."
-            another = f"Pass {arg('sheet')} for another: {some(others)}."
-            warnings.warn(f"{sheets} {another}", stacklevel=2)
         cells = book.load_sheet(source.sheet or 0, dtypes="string")
         heads = [
             "" if head.column_name_from == "generated" else head.name
