@@ -17,7 +17,7 @@ from scipy.special import softmax
 from .._typing import Array
 from ..algebra.membership import Membership, normalised
 from ..votes import Prior
-from ..votes.prior import log_shares
+from ..votes.shares import log_shares
 from .rule import KnownLabels, Rule, log_of, spread
 
 # The share of equal probabilities in a pooled vote, lest one that is sure and wrong decides.

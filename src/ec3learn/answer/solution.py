@@ -20,9 +20,8 @@ from .._text import count, listed
 from .._typing import Array
 from ..algebra.membership import CHUNK, chunks, membership, normalised
 from ..votes import BaseModel, Models, Trust, Votes, n_alike, voter_noun
-from ..votes.distinct import expand_rows
 from ..votes.labels import Label, kind_of, plain
-from ..votes.layout import frozen
+from ..votes.layout import expand_rows, frozen
 from .notes import Note
 from .rule import KnownLabels, Rule
 

@@ -25,10 +25,8 @@ from ..diagnosis import (
     explain,
     judge,
 )
-from ..diagnosis.contested import tally_of
 from ..diagnosis.correlation import independent_votes
 from ..diagnosis.estimate import class_shares
-from ..diagnosis.explanation import Explanation
 from ..diagnosis.labels import HARD, given_labels, measuring, read_labels, taught_labels
 from ..diagnosis.metrics import (
     CLOSE,
@@ -42,6 +40,7 @@ from ..diagnosis.metrics import (
     open_rows,
     row_weights,
 )
+from ..diagnosis.objects import Explanation, tally_of
 from ..diagnosis.summary import Summary
 from ..votes import Votes, votes_on
 from ..votes.labels import plain

@@ -14,10 +14,19 @@ from .._checks import InputError, InputRowsError, InputTypeError
 from .._table import Table
 from .._text import arg, count, listed
 from .._typing import Array
-from .labels import KINDS, Label, cleaned, is_missing, kind_of, label_array, label_list, plain
+from .labels import (
+    KINDS,
+    Label,
+    Scale,
+    cleaned,
+    is_missing,
+    kind_of,
+    label_array,
+    label_list,
+    plain,
+)
 from .layout import smallest_uint
 from .reading import Column, as_array, frame_of, index_names, index_of, single_column
-from .scale import Scale
 
 KNOWN = (
     "an array with one label per object, None where there is none, a dict of object -> label, "
