@@ -138,7 +138,7 @@ def kappas(
     voters = _comparable_voters(votes)
     places = _places(votes.models[voters[0]], level)
     chosen = np.flatnonzero(~np.isnan(places))
-    apart = None if level == "nominal" else _squares(places[chosen])
+    apart = None if level == "nominal" else np.subtract.outer(places[chosen], places[chosen]) ** 2
     size, offsets = len(chosen), votes.models.offsets
     n_votes = votes_per_model(votes)
     voters = sorted(sorted(voters, key=lambda m: -n_votes[m])[:MOST_COMPARED])
@@ -234,10 +234,6 @@ def _places(model: BaseModel, level: str) -> Array:
     return numbers
 
 
-def _squares(places: Array) -> Array:
-    return (places[:, None] - places[None, :]) ** 2
-
-
 def _alpha(tallies: Array, weight: Array, places: Array, level: str) -> float:
     """1 - D_o / D_e, with o_ck = sum_i n_ic (n_ik - [c = k]) / (m_i - 1), m_i votes on object i."""
     n_votes = tallies.sum(axis=1)
@@ -248,7 +244,8 @@ def _alpha(tallies: Array, weight: Array, places: Array, level: str) -> float:
         distance = 1 - np.eye(len(totals))
     else:
         between = np.cumsum(totals) - totals / 2
-        distance = _squares(between if level == "ordinal" else np.nan_to_num(places))
+        at = between if level == "ordinal" else np.nan_to_num(places)
+        distance = np.subtract.outer(at, at) ** 2
     expected = float(totals @ distance @ totals) / max(float(totals.sum()) - 1, 1e-300)
     return 1 - float((observed * distance).sum()) / expected if expected > 0 else float("nan")
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .._checks import require_bool, require_choice, require_integer, require_seed
+from .._checks import require_choice, require_integer, require_seed
 from .._table import Table
 from .._text import clipped, count, number_text, printable, shown
 from .._typing import Array
@@ -38,7 +38,7 @@ UNITS = {
 }
 
 
-def contested(consensus: Solved, n: int = 10, *, distinct: bool = True) -> Table:
+def contested(consensus: Solved, n: int = 10) -> Table:
     """The objects a person should review first: those whose two most probable classes are closest.
 
     Parameters
@@ -47,21 +47,19 @@ def contested(consensus: Solved, n: int = 10, *, distinct: bool = True) -> Table
         The answer.
     n : int
         How many objects.
-    distinct : bool
-        Show only the first of the objects with the same votes and clusters, and how many there are.
 
     Returns
     -------
     Table
-        object, label, confidence, runner_up, margin, votes, alike and why. Objects with known
-        labels are left out.
+        object, label, confidence, runner_up, margin, votes, alike (how many objects have the same
+        votes and clusters, of which this is the first) and why. Objects with known labels are left
+        out.
     """
     solution = solution_of(consensus)
     require_integer("n", n, 0)
-    require_bool("distinct", distinct)
     votes = solution.require_votes("contested")
     row_of = solution.expand(np.arange(votes.n_rows))
-    objects = np.unique(row_of, return_index=True)[1] if distinct else np.arange(len(row_of))
+    objects = np.unique(row_of, return_index=True)[1]
     if solution.known is not None:
         objects = objects[~solution.known.labelled[row_of[objects]]]
     margin = solution.row_margin.round(12)[row_of[objects]]
@@ -69,14 +67,13 @@ def contested(consensus: Solved, n: int = 10, *, distinct: bool = True) -> Table
     rows, labels = row_of[objects], [plain(label) for label in solution.classes]
     proba, best = solution.row_proba[rows], solution.row_classes[rows]
     others = np.where(np.arange(len(labels)) == best[:, None], -1, proba)
-    tallies = (tally_of(votes_on(votes, i), votes.models) for i in objects.tolist())
     columns: dict[str, list[Any]] = {
         "object": [solution.name_of(i) for i in objects.tolist()],
         "label": [labels[z] for z in best],
         "confidence": proba.max(axis=1, initial=0.0).tolist(),
         "runner_up": [labels[z] if len(labels) > 1 else None for z in others.argmax(axis=1)],
         "margin": solution.row_margin[rows].tolist(),
-        "votes": [tally_text(tally) for tally in tallies],
+        "votes": [_tally_text(votes, i) for i in objects.tolist()],
         "alike": [round(n) for n in n_alike(votes)[rows].tolist()],
         "why": _why(solution, votes, rows),
     }
@@ -127,10 +124,11 @@ def tally_of(answers: Mapping[int, Any], models: Sequence[BaseModel]) -> list[tu
     return [(label, n) for label, n in counts.most_common() if n > 0]
 
 
-def tally_text(tally: list[tuple[Label, float]], most: int = 5) -> str:
-    """The first answers of a tally, and how many votes each has, as text."""
-    shown = [f"{label} ({number_text(n)})" for label, n in tally[:most]]
-    return ", ".join(shown if len(tally) <= most else [*shown, f"{len(tally) - most} more"])
+def _tally_text(votes: Votes, i: int) -> str:
+    """The first five answers to an object, and how many votes each has, as text."""
+    tally = tally_of(votes_on(votes, i), votes.models)
+    more = [f"{len(tally) - 5} more"] * (len(tally) > 5)
+    return ", ".join([*(f"{label} ({number_text(n)})" for label, n in tally[:5]), *more])
 
 
 # ---- whom to ask next ----------------------------------------------------------------------------

@@ -138,12 +138,12 @@ def summarise(
     taught, true_labels = taught_labels(solution), read_labels(solution, truth, "truth")
     unseen = true_labels.only(~given_labels(solution))
     held_out = None
-    if method is not None and taught.any and not fast:
+    if method is not None and taught.n and not fast:
         held_out = cross_validate(solution, method)
-    judged = judge(solution, unseen) if unseen.any else None
+    judged = judge(solution, unseen) if unseen.n else None
     notes = list(notes_of(solution, fast=True) if fast else consensus.notes)
     notes += [note for score in (held_out, judged) if score for note in score_notes(score)]
-    if true_labels.any and not unseen.any:
+    if true_labels.n and not unseen.n:
         text = "The method was given all of the true labels, so nothing is judged by them."
         notes.append(Note("not judged", text))
     if any(measuring(solution, labels) is None for labels in (taught, true_labels)):
@@ -171,7 +171,7 @@ def _classes(solution: Solution, unseen: Labels, taught: Labels) -> Table:
     estimates = Table({})
     if unseen.n >= LEAST_DRAWN and are_counts(given_weights(solution)):
         estimates = estimate(solution, None, unseen)
-    if taught.any and not len(estimates):
+    if taught.n and not len(estimates):
         estimates = class_shares(solution, taught)
     if len(estimates):
         of_classes = {"estimate": "value", "low": "low", "high": "high"}

@@ -99,7 +99,7 @@ def voters(consensus: Solved, known: Any = None) -> Table:
     if isinstance(rule, PanelRule | SubtypeRule):  # they have a model of the voters
         columns["estimated"] = cast.means(cast.proba_of_class(solution.row_proba))
         columns["leans_to"], columns["bias"] = _leans(cast, solution)
-    if drawn is not None and drawn.any:
+    if drawn is not None and drawn.n:
         columns |= _by_labels(votes, drawn.codes, solution.classes)
     if not votes.models.is_voter.all():
         columns |= _of_clusterings(solution, votes)
@@ -352,20 +352,17 @@ def _doubt(
     if scale is None:
         agreed, noise = kappa(table, matching_labels(labels, classes))
     else:
-        agreed = _correlation(table, scale[said], matching_labels(classes, vote_classes))
+        # The correlation of the answers' places and those of the classes.
+        one, other = np.nonzero(table)
+        places = matching_labels(classes, vote_classes)[other]
+        spread = np.cov(scale[said][one], places, aweights=table[one, other])
+        agreed = float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1]))
         noise = float(ndtri(CLEARLY)) / np.sqrt(n - 1)  # by chance, its variance is 1 / (n - 1)
     if agreed < -noise:
         return "worse than chance", None
     if agreed >= noise or agreed + noise >= 0.2:  # noise may hide that it is worth something
         return None
     return constant if by_label.max() >= 0.99 * n else ("no better than chance", None)
-
-
-def _correlation(table: Array, rows: Array, columns: Array) -> float:
-    """The correlation of the places of the rows of a table of counts and those of its columns."""
-    one, other = np.nonzero(table)
-    spread = np.cov(rows[one], columns[other], aweights=table[one, other])
-    return float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1]))
 
 
 def worst_first(consensus: Solved, known: Any = None) -> Table:

@@ -26,7 +26,7 @@ from ..diagnosis import (
     judge,
 )
 from ..diagnosis.correlation import independent_votes
-from ..diagnosis.estimate import class_shares
+from ..diagnosis.estimate import LEAST_DRAWN, class_shares
 from ..diagnosis.labels import HARD, given_labels, measuring, read_labels, taught_labels
 from ..diagnosis.metrics import (
     CLOSE,
@@ -90,11 +90,6 @@ class Subject:
         return np.asarray(self.consensus.row_proba.max(axis=1, initial=0.0))
 
     @cached_property
-    def mean_confidence(self) -> float:
-        """The mean confidence of the objects the method had to answer."""
-        return float(self.open_weight @ self.confidence) / max(self.n_open, 1e-300)
-
-    @cached_property
     def n_close(self) -> float:
         """How many objects are close calls."""
         return float(self.row_weight @ close_calls(self.consensus))
@@ -152,7 +147,7 @@ def quality_facts(subject: Subject, summary: Summary | None) -> Facts | None:
         "fair": _fair(subject) if asked.any() else None,
         "chosen": f"{HARD}." if subject.chosen else None,
         "n_both": n_both,
-        "all_both": n_both and not subject.judged.any,
+        "all_both": n_both and not subject.judged.n,
         "given": given,
         "held_out": None if summary is None else summary.held_out,
     }
@@ -166,22 +161,17 @@ def _fair(subject: Subject) -> Facts | None:
     answers = [vars(found.consensus) | {"name": "This answer"}]
     if found.majority is not None:
         answers.append(vars(found.majority) | {"name": "Majority vote"})
+    seen = found.confusion.sum(axis=0) + found.confusion.sum(axis=1)
+    shown = np.sort(largest(seen, MOST_CLASSES))
     return {
         "n": round(found.n_labels),
         "answers": answers,
         "judgement": found,
-        "confusion": _confusion(subject.names, found.confusion),
-    }
-
-
-def _confusion(names: list[str], table: Array) -> Facts:
-    """The confusion matrix of the most frequent classes."""
-    seen = table.sum(axis=0) + table.sum(axis=1)
-    shown = np.sort(largest(seen, MOST_CLASSES))
-    return {
-        "names": [names[z] for z in shown],
-        "table": table[np.ix_(shown, shown)].round().astype(int).tolist(),
-        "n_others": int((seen > 0).sum() - (seen[shown] > 0).sum()),
+        "confusion": {  # of the most frequent classes
+            "names": [subject.names[z] for z in shown],
+            "table": found.confusion[np.ix_(shown, shown)].round().astype(int).tolist(),
+            "n_others": int((seen > 0).sum() - (seen[shown] > 0).sum()),
+        },
     }
 
 
@@ -208,14 +198,19 @@ def trust_facts(subject: Subject) -> Facts | None:
     consensus, votes = subject.consensus, subject.votes
     if votes is None or not subject.has_objects or len(consensus.classes) < 2:
         return None
-    labels = subject.judged if subject.judged.any else taught_labels(consensus)
+    labels = subject.judged if subject.judged.n else taught_labels(consensus)
+    estimates = Table({})
+    if not subject.judged.n:
+        estimates = class_shares(consensus, labels)
+    elif subject.whole and subject.weight @ (subject.judged.codes >= 0) >= LEAST_DRAWN:
+        estimates = estimate(consensus, None, subject.judged)
     return {
         "calibration": [str(note) for note in consensus.notes if note.kind == "calibration"],
         "agreement": _agreement(votes),
         "n_votes": effective_voters(votes, 0.0),
         **independent_votes(votes, None if subject.chosen else labels),
-        "estimates": _estimates(subject),
-        "estimated_by": "the held-out" if subject.judged.any else "the known",
+        "estimates": list(estimates.rows()),
+        "estimated_by": "the held-out" if subject.judged.n else "the known",
         "ask": list(ask(consensus, 50).rows()),
     }
 
@@ -230,16 +225,6 @@ def _agreement(votes: Votes) -> list[Facts]:
         return []
 
 
-def _estimates(subject: Subject) -> list[Facts]:
-    """Shares and the accuracy from labels to judge by, or else the shares from known labels."""
-    if subject.judged.any:
-        try:
-            return list(estimate(subject.consensus, None, subject.judged).rows())
-        except InputError:
-            return []
-    return list(class_shares(subject.consensus, taught_labels(subject.consensus)).rows())
-
-
 # ---- the most contested objects ------------------------------------------------------------------
 
 
@@ -249,31 +234,24 @@ def contested_facts(subject: Subject, n: int, texts: Mapping[Any, str | None]) -
     if votes is None or not subject.has_objects:
         return None
     # By number, since names are looked up among all.
-    table = list(contested(replace(consensus, object_ids=None), n).rows())
-    objects = np.array([row["object"] for row in table], dtype=np.int64)
-    row_of = objects if votes.index is None else votes.index[objects]
-    few, rows = votes[objects], objects if votes.index is None else np.unique(row_of)
-    small = replace(
-        consensus,
-        votes=few,
-        index=few.index,
-        solved_proba=consensus.row_proba[rows],
-        object_ids=None,
-        known=None,
-    )
+    numbered = replace(consensus, object_ids=None)
+    table = list(contested(numbered, n).rows())
     n_explained = len(table)
     if consensus.rule is not None:  # an explanation looks all groups up: with many, few get one
         effort = votes.models.n_groups * (1 + len(consensus.classes) / 50)
         n_explained = min(len(table), max(3, int(4e5 / effort)))
     for place, row in enumerate(table):
-        spoken = votes_on(few, place)
+        i = row["object"]
+        spoken = votes_on(votes, i)
         if subject.whole:
-            row["alike"] = round(float(subject.row_weight[row_of[place]]))
-        row["object"] = consensus.name_of(row["object"])
+            row["alike"] = round(
+                float(subject.row_weight[i if votes.index is None else votes.index[i]])
+            )
+        row["object"] = consensus.name_of(i)
         row["text"] = texts.get(row["object"])
         row["given_by"] = _votes_by_label(spoken, votes)
         row["tally"] = [(str(name), number_text(n)) for name, n in tally_of(spoken, votes.models)]
-        row["tipped"] = _tipped(explain(small, place), row) if place < n_explained else None
+        row["tipped"] = _tipped(explain(numbered, i), row) if place < n_explained else None
     return {
         "rows": table,
         "has_texts": bool(texts),

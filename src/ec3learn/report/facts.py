@@ -146,7 +146,8 @@ def _cards(subject: Subject, quality: Facts | None) -> list[tuple[str, str, str]
     sure, hint = "–", "all labels were given"
     if not subject.all_given:
         close = percent(subject.n_close / max(subject.total, 1e-300))
-        sure, hint = percent(subject.mean_confidence), f"{close} of all objects are close calls"
+        mean = float(subject.open_weight @ subject.confidence) / max(subject.n_open, 1e-300)
+        sure, hint = percent(mean), f"{close} of all objects are close calls"
     cards = [
         ("objects", f"{total:,}", count(n_rows, "distinct row") if n_rows < total else ""),
         ("mean confidence", sure, hint),
@@ -171,7 +172,7 @@ def model_facts(subject: Subject) -> Facts | None:
     consensus = subject.consensus
     if subject.votes is None and consensus.stored_voters is None:
         return None
-    labels = subject.judged if subject.votes is not None and subject.judged.any else None
+    labels = subject.judged if subject.votes is not None and subject.judged.n else None
     table, source = worst_first(consensus, labels), None
     if any(n is not None for n in table["labels"]):
         source = "the labels the method was given" if labels is None else "the held-out labels"
