@@ -444,7 +444,7 @@ def test_crowds_soft_votes_one_class_and_weights_have_reports(crowd, tmp_path):
         {"a": [[0.9, 0.1], [0.5, 0.5]], "b": [[0.2, 0.8], [np.nan, np.nan]]}, sample_weight=[1, 3]
     )
     one = Votes.from_labels({"a": ["x", None]})
-    assert "Objects have weights" in text_of(EC3().solve(soft), truth=[0, 1])
+    assert "Objects are counted by their weights" in text_of(EC3().solve(soft), truth=[0, 1])
     assert "There is only one class" in text_of(MajorityVote().solve(one))
     assert "What to review" in text_of(DawidSkene().solve(crowd))
 

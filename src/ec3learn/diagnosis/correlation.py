@@ -240,8 +240,7 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     7.5 of 16
     """
     require_votes(votes)
-    if correlation is None:
-        correlation = error_correlation(votes)
+    correlation = error_correlation(votes) if correlation is None else correlation
     require_number("correlation", correlation, least=-1)
     counted = (votes.models.is_voter & (votes.weights > 0))[votes.models.group_model]
     per_row = votes_per_row(votes, counted)

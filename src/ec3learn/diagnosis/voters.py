@@ -139,7 +139,13 @@ def _leans(cast: Ballots, solution: Solution) -> tuple[list[Label], list[float |
     divided by the number of classes that could have stood out.
     """
     n_classes, n = len(solution.classes), np.maximum(cast.totals, 1e-300)
-    named, expected = cast.named(n_classes), cast.on_class(solution.row_proba)
+    named = np.zeros((len(n), n_classes))  # how often each voter named each class
+    is_class = cast.classes >= 0
+    np.add.at(named, (cast.voters[is_class], cast.classes[is_class]), cast.weights[is_class])
+    # How often each class was right where the voter voted.
+    shape = len(n), len(solution.row_proba)
+    voted = sparse.csr_array((cast.weights, (cast.voters, cast.rows)), shape=shape)
+    expected = voted @ solution.row_proba
     excess = (named - expected) / n[:, None]
     top = excess.argmax(axis=1)
     times, share, most = (table[np.arange(len(n)), top] for table in (named, expected, excess))
@@ -235,18 +241,6 @@ class Ballots:
     def proba_of_class(self, proba: Array) -> Array:
         """The probability of the class of each vote, by the class probabilities of rows."""
         return np.where(self.classes >= 0, proba[self.rows, self.classes], 0.0)
-
-    def named(self, n_classes: int) -> Array:
-        """How often each base model named each class."""
-        is_class, shape = self.classes >= 0, (len(self.n_answered), n_classes)
-        cells = self.voters[is_class], self.classes[is_class]
-        return np.asarray(sparse.coo_array((self.weights[is_class], cells), shape=shape).toarray())
-
-    def on_class(self, proba: Array) -> Array:
-        """How often each class was right where each base model voted, by probabilities of rows."""
-        shape = len(self.n_answered), len(proba)
-        voted = sparse.csr_array((self.weights, (self.voters, self.rows)), shape=shape)
-        return np.asarray(voted @ proba)
 
 
 def ballots(votes: Votes, classes: Array) -> Ballots:

@@ -133,8 +133,8 @@ def change_facts(subject: Subject) -> Facts | None:
     if subject.majority is None:
         return None
     n = float(subject.row_weight @ changed_rows(subject.consensus, subject.majority))
-    share, own = n / max(subject.n_open, 1e-300), is_majority(subject.consensus)
-    return {"n": round(n), "share": share, "is_majority": own}
+    share = n / max(subject.n_open, 1e-300)
+    return {"n": round(n), "share": share, "is_majority": is_majority(subject.consensus)}
 
 
 def quality_facts(subject: Subject, summary: Summary | None) -> Facts | None:
@@ -241,12 +241,7 @@ def contested_facts(subject: Subject, n: int, texts: Mapping[Any, str | None]) -
         effort = votes.models.n_groups * (1 + len(consensus.classes) / 50)
         n_explained = min(len(table), max(3, int(4e5 / effort)))
     for place, row in enumerate(table):
-        i = row["object"]
-        spoken = votes_on(votes, i)
-        if subject.whole:
-            row["alike"] = round(
-                float(subject.row_weight[i if votes.index is None else votes.index[i]])
-            )
+        i, spoken = row["object"], votes_on(votes, row["object"])
         row["object"] = consensus.name_of(i)
         row["text"] = texts.get(row["object"])
         row["given_by"] = _votes_by_label(spoken, votes)
@@ -274,18 +269,18 @@ def _votes_by_label(spoken: Mapping[int, Any], votes: Votes) -> Facts:
     soft: list[tuple[str, str]] = []
     clusters: list[tuple[str, str]] = []
     for m, answer in spoken.items():
-        model = votes.models[m]
+        model, text = votes.models[m], str(answer)
         if isinstance(answer, dict):
             top = sorted(answer.items(), key=lambda item: -item[1])[:2]
             text = ", ".join(f"{label} {share:.2f}" for label, share in top if share > 0)
-            (soft if model.is_voter else clusters).append((model.name, text))
-        elif model.is_voter:
-            by_label[str(answer)].append(model.name)
+        if not model.is_voter:
+            clusters.append((model.name, text))
+        elif isinstance(answer, dict):
+            soft.append((model.name, text))
         else:
-            clusters.append((model.name, str(answer)))
-    ordered = sorted(by_label.items(), key=lambda item: -len(item[1]))
+            by_label[text].append(model.name)
     return {
-        "votes": ordered,
+        "votes": sorted(by_label.items(), key=lambda item: -len(item[1])),
         "soft": soft,
         "clusters": clusters,
         "n_missing": len(votes.models) - len(spoken),

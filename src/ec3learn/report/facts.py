@@ -68,7 +68,7 @@ def facts_of(
         "summary": _summary(subject),
         "lack": _lack(subject),
         **_notes(subject, summary, quality),
-        "counted": _counted(subject) if subject.has_objects else None,
+        "counted": not subject.distinct and bool((subject.weight != 1).any()),
         "cards": _cards(subject, quality),
         "classes": class_facts(subject) if subject.has_objects else None,
         "confidence": confidence_facts(subject) if subject.has_objects else None,
@@ -127,17 +127,6 @@ def _summary(subject: Subject) -> str:
     return f"{size}, answered by {consensus.made_of}; {n_classes}"
 
 
-def _counted(subject: Subject) -> str:
-    """How objects are counted, where it is not each once."""
-    if subject.distinct:
-        return "The objects are the rows of the table; equal rows are solved as one."
-    if (subject.weight == 1).all():
-        return ""
-    if subject.whole:
-        return "Objects have weights: each is counted as often as its weight says."
-    return "Objects are counted by their weights, which sum to the number of objects."
-
-
 def _cards(subject: Subject, quality: Facts | None) -> list[tuple[str, str, str]]:
     """The numbers at the top, each with a label and a hint."""
     if not subject.has_objects:
@@ -190,7 +179,6 @@ def model_facts(subject: Subject) -> Facts | None:
     # Those in trouble are named above the table, so it has them all.
     shown = sorted(classifiers, key=lambda row: (not row["remark"], -row["coverage"]))[:MOST_MODELS]
     kept = {row["model"] for row in shown}
-    left_out = " The method itself left out some for this reason."
     return {
         "rows": [row for row in classifiers if row["model"] in kept],
         "n_left_out": len(classifiers) - len(shown),
@@ -210,7 +198,8 @@ def model_facts(subject: Subject) -> Facts | None:
             if row["remark"] not in (None, "worse than chance")
         ],
         "order": table.note,
-        "rule": RULE + (left_out if consensus.worse_than_chance else ""),
+        "rule": RULE
+        + " The method itself left out some for this reason." * bool(consensus.worse_than_chance),
         "clusterings": [row for row in table.rows() if row["kind"] == "clustering"],
     }
 
@@ -223,7 +212,6 @@ def pair_facts(subject: Subject) -> Facts | None:
     names = found.names
     shown = np.sort(largest(np.diag(found.common), 60))  # those with the most votes
     similarity = found.similarity[np.ix_(shown, shown)]
-    closest_first = sorted(found.redundant, key=lambda pair: -found.similarity[pair])
     return {
         "names": [names[i] for i in shown],
         "any": bool((~np.isnan(similarity)).sum() > len(shown)),  # each is compared with itself
@@ -232,7 +220,7 @@ def pair_facts(subject: Subject) -> Facts | None:
         ],
         "redundant": [
             (names[a], names[b], float(found.similarity[a, b]), round(float(found.common[a, b])))
-            for a, b in closest_first[:50]
+            for a, b in sorted(found.redundant, key=lambda pair: -found.similarity[pair])[:50]
         ],
         "n_redundant": len(found.redundant),
         "rule": f"the same label on at least {100 * ALIKE:.0f} % of {FEW} objects or more, even "

@@ -15,7 +15,6 @@ import numpy as np
 from .._checks import (
     InputError,
     require_choice,
-    require_integer,
     require_library,
     unknown_name,
 )
@@ -91,12 +90,8 @@ def agreement_map(consensus: Solved, *, ax: Axes | None = None) -> Axes:
 def confidence_histogram(consensus: Solved, *, bins: int = 20, ax: Axes | None = None) -> Axes:
     """Draw the share of objects by the probability of their class, in bins from 0 to 1."""
     consensus = solution_of(consensus)
-    require_integer("bins", bins, 1)
-    counts = consensus.row_counts if consensus.has_objects else None
-    confidence = consensus.row_proba.max(axis=1)
-    heights, edges = np.histogram(
-        np.clip(confidence, 0, 1), bins=bins, range=(0, 1), weights=counts
-    )
+    confidence = np.clip(consensus.row_proba.max(axis=1), 0, 1)
+    heights, edges = np.histogram(confidence, bins, (0, 1), weights=consensus.row_counts)
     ax = _axes(ax)
     ax.bar(
         edges[:-1],
@@ -206,7 +201,6 @@ def cluster_classes(
         classes, the nine largest are shown.
     """
     consensus = solution_of(consensus)
-    require_integer("most", most, 1)
     votes = consensus.require_votes("cluster_classes")
     names = [model.name for model in votes.models if model.kind == "clustering"]
     if clustering not in names:

@@ -67,10 +67,10 @@ def label_list(argument: str, labels: Any) -> list[Label]:
 
 def label_array(labels: Sequence[Label] | Array) -> Array:
     """Labels of one kind as an array that gives them back as they were (strings as `str`)."""
-    array = object_array(labels)
     is_text = not len(labels) or kind_of(labels[0]) == "str"
-    numbers = array if is_text else np.array(list(labels))
-    return numbers if numbers.dtype.kind in "iub" else array  # integers of any size are objects
+    array = object_array(labels) if is_text else np.array(list(labels))
+    # Integers of any size are objects.
+    return array if array.dtype.kind in "iubO" else object_array(labels)
 
 
 def object_array(items: Iterable[Any]) -> Array:

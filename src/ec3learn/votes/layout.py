@@ -188,13 +188,11 @@ class Stores(Frozen):
         """These models, and after them those of other stores of the same rows."""
         n, entries = len(models), self.sparse if other.sparse is None else other.sparse
         if entries is not None:
-            n_rows = entries.shape[0]
-            left = (
-                sparse.csr_array((n_rows, models.n_groups)) if self.sparse is None else self.sparse
-            )
-            empty = sparse.csr_array((n_rows, other_models.n_groups))
-            right = empty if other.sparse is None else other.sparse
-            entries = sparse.hstack([left, right], format="csr")
+            parts = [
+                sparse.csr_array((entries.shape[0], m.n_groups)) if s.sparse is None else s.sparse
+                for s, m in ((self, models), (other, other_models))
+            ]
+            entries = sparse.hstack(parts, format="csr")
         return Stores(
             self.hard | {m + n: codes for m, codes in other.hard.items()},
             self.soft | {m + n: table for m, table in other.soft.items()},

@@ -120,9 +120,8 @@ def both_classes(table: Any, classes: Any) -> Any:
         return table
     is_fraction = ((column > 0) & (column < 1)).any()
     is_sure = np.isin(column[~np.isnan(column)], (0, 1)).all()
-    if is_fraction or (is_sure and not any(kind_of(label) == "int" for label in names)):
-        return np.stack([1 - column, column], axis=1)
-    return table
+    is_table = is_fraction or (is_sure and not any(kind_of(label) == "int" for label in names))
+    return np.stack([1 - column, column], axis=1) if is_table else table
 
 
 # ---- priors --------------------------------------------------------------------------------------
