@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ec3learn import BGCM, EC3, Votes, kernels
-from ec3learn.votes.distinct import distinct_rows
+from ec3learn.votes.layout import distinct_rows
 
 loops = pytest.importorskip(
     "ec3learn.kernels.loops", reason="numba is not installed", exc_type=ImportError
@@ -143,9 +143,9 @@ def test_small_tables_do_not_load_numba():
 @pytest.fixture
 def loaded_anew():
     """Loops that are looked for again, in this test and after it."""
-    kernels._loops.cache_clear()
+    kernels.compiled.cache_clear()
     yield
-    kernels._loops.cache_clear()
+    kernels.compiled.cache_clear()
 
 
 @pytest.mark.parametrize("reason", ["missing", "switched off"])
@@ -154,7 +154,7 @@ def test_without_numba_everything_is_numpy(monkeypatch, loaded_anew, reason):
         monkeypatch.setattr(kernels, "find_spec", lambda name: None)
     else:
         monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert kernels.compiled(1 << 60) is None
+    assert kernels.compiled() is None
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_with_a_numba_that_cannot_be_loaded_everything_is_numpy_and_one_warning_
 ):
     monkeypatch.setattr(kernels, "import_module", lambda *_: (_ for _ in ()).throw(error))
     with pytest.warns(RuntimeWarning) as caught:
-        assert [kernels.compiled(1 << 60) for _ in range(3)] == [None] * 3
+        assert [kernels.compiled() for _ in range(3)] == [None] * 3
     (warning,) = caught
     why = str(error) or "AttributeError"
     assert str(warning.message).startswith(

@@ -276,11 +276,6 @@ def test_who_asks_about_objects_asks_about_one_at_least(consensus, n):
         consensus.ask(n)
 
 
-def test_distinct_is_true_or_false(consensus):
-    with pytest.raises(ValueError, match=r"^distinct must be True or False, got 'no'\.$"):
-        consensus.contested(3, distinct="no")
-
-
 def test_no_contested_objects_are_a_table_without_rows(consensus):
     assert len(consensus.contested(0)) == 0
 
@@ -354,12 +349,11 @@ def test_an_object_whose_groups_overrule_its_votes_says_so():
     assert set(why) == {"3 of 3 said a, but known labels count too", "3 of 3 said b"}
 
 
-def test_alike_objects_are_shown_once_unless_asked_for(w8):
+def test_alike_objects_are_shown_once(w8):
     votes = Votes.from_labels({"a": [0, 1, 1, 1, 0], "b": [0, 0, 0, 0, 1]})
     consensus = EC3().solve(votes)
     assert consensus.contested(9)["object"].count(1) == 1
     assert 3 in consensus.contested(9)["alike"]
-    assert sorted(consensus.contested(9, distinct=False)["object"]) == [0, 1, 2, 3, 4]
 
 
 def test_objects_with_known_labels_are_not_contested(w8):

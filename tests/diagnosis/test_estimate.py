@@ -163,17 +163,15 @@ def test_a_voter_is_judged_only_where_it_voted():
     ]
 
 
+DRAW_SOME = "Draw some objects at random, or with ask(goal='share'), and label them."
+
+
 @pytest.mark.parametrize(
     ("label", "known", "message"),
     [
         (7, dict.fromkeys(range(20), 0), "Unknown label 7. Choose from: 0, 1."),
-        (1, {0: 0}, "known must have at least 10 labels, got 1."),
-        (
-            1,
-            None,
-            "known must be the labels of some objects, got None. Draw some objects at random, or with ask(goal='share'), and "
-            "label them.",
-        ),
+        (1, {0: 0}, f"known must have at least 10 labels, got 1. {DRAW_SOME}"),
+        (1, None, f"known must have at least 10 labels, got 0. {DRAW_SOME}"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(label, known, message):

@@ -20,7 +20,7 @@ from ec3learn.votes import only_rows
 
 judging = import_module("ec3learn.diagnosis.voters")  # the package has functions of these names
 doubting = import_module("ec3learn.diagnosis.correlation")
-pairing = import_module("ec3learn.diagnosis.pairs")
+pairing = import_module("ec3learn.diagnosis.agreement")
 
 GOOD = np.tile(["a", "b"], 300)
 

@@ -225,16 +225,7 @@ def test_names_are_drawn_as_they_are():
             "Unknown by 'size'. Choose from: weight, agreement.",
         ),
         (lambda c: plots.cluster_classes(c, "k"), "Unknown clustering 'k'. Choose from: kmeans."),
-        (lambda c: plots.confidence_histogram(c, bins=0), r"bins must be an integer >= 1, got 0\."),
-        (
-            lambda c: plots.confidence_histogram(c, bins="x"),
-            r"bins must be an integer >= 1, got 'x'\.",
-        ),
         (lambda c: plots.contested_objects(c, 2.5), r"n must be an integer >= 0, got 2\.5\."),
-        (
-            lambda c: plots.cluster_classes(c, "kmeans", most=0),
-            r"most must be an integer >= 1, got 0\.",
-        ),
     ],
 )
 def test_what_is_refused(call, words, consensus):
@@ -249,11 +240,6 @@ def test_votes_that_were_not_solved_are_refused(name, consensus):
     words = "consensus must be a Consensus, got Votes. Solve votes first: EC3().solve(votes)."
     with pytest.raises(TypeError, match=re.escape(words)):
         getattr(plots, name)(consensus.solution.votes)
-
-
-def test_what_are_no_axes_is_refused(consensus):
-    with pytest.raises(TypeError, match=r"ax must be matplotlib axes, got Figure"):
-        plots.confidence_histogram(consensus, ax=matplotlib.figure.Figure())
 
 
 def test_a_picture_of_no_contested_object_is_empty(consensus):

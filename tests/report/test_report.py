@@ -34,8 +34,7 @@ from ec3learn import (
 from ec3learn.demo import demo_votes
 from ec3learn.diagnosis import agreement, error_correlation
 from ec3learn.report import page
-from ec3learn.report.facts import facts_of
-from ec3learn.report.models import FOLDED_FROM
+from ec3learn.report.facts import FOLDED_FROM, facts_of
 from ec3learn.report.page import page_of
 
 HOSTILE = [
@@ -445,7 +444,7 @@ def test_crowds_soft_votes_one_class_and_weights_have_reports(crowd, tmp_path):
         {"a": [[0.9, 0.1], [0.5, 0.5]], "b": [[0.2, 0.8], [np.nan, np.nan]]}, sample_weight=[1, 3]
     )
     one = Votes.from_labels({"a": ["x", None]})
-    assert "Objects have weights" in text_of(EC3().solve(soft), truth=[0, 1])
+    assert "Objects are counted by their weights" in text_of(EC3().solve(soft), truth=[0, 1])
     assert "There is only one class" in text_of(MajorityVote().solve(one))
     assert "What to review" in text_of(DawidSkene().solve(crowd))
 
@@ -853,7 +852,7 @@ def test_many_annotators_are_folded_with_those_in_trouble_first(tmp_path):
 
 
 def test_the_table_has_all_voters_that_a_warning_names(monkeypatch):
-    monkeypatch.setattr("ec3learn.report.models.MOST_MODELS", 3)
+    monkeypatch.setattr("ec3learn.report.facts.MOST_MODELS", 3)
     good = np.tile(["no", "yes"], 100)
     said = {f"good{j}": good for j in range(6)}
     said["guess"] = [*np.random.default_rng(0).permutation(good)[:60], *[None] * 140]

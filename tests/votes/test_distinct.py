@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from ec3learn import kernels
-from ec3learn.votes.distinct import distinct_rows, expand_rows, row_numbers
+from ec3learn.votes.layout import distinct_rows, expand_rows, row_numbers
 
 
 def columns_of(table):

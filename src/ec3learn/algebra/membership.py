@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .. import kernels
 from .._typing import Array
-from ..kernels import compiled
 from ..votes import Prior, Votes, group_meaning, hardened, only_rows, soft_shares
 
 CHUNK = 1 << 16  # rows handled at a time
@@ -188,7 +188,8 @@ def membership(votes: Votes) -> Membership:
         columns = {}
         if not stores.soft:
             return membership_of(_entries_in_order(votes), prior=votes.prior)
-    loops = compiled(votes.n_rows * len(columns)) if columns else None
+    pays = votes.n_rows * len(columns) >= kernels.LEAST and columns
+    loops = kernels.compiled() if pays else None
     matrix = _entries_in_order(votes) if loops is None else None
     codes = None if loops is None else codes_of_columns(columns, len(order))
     return Membership(matrix, order, None, votes.prior, soft_shares(votes), columns, codes, loops)
@@ -326,8 +327,8 @@ def _count_pairs(columns: Columns, n_groups: int, weights: Sequence[Array]) -> l
     A missing vote is a code beyond the groups of its model.
     """
     n_rows = len(next(iter(columns.values())))
-    loops = compiled(len(weights) * n_rows * len(columns) ** 2 // 2)
-    if loops is not None:
+    pays = len(weights) * n_rows * len(columns) ** 2 // 2 >= kernels.LEAST
+    if pays and (loops := kernels.compiled()) is not None:
         counts = np.zeros((n_groups + 1, n_groups + 1, len(weights)))
         loops.count_pairs(codes_of_columns(columns, n_groups), tuple(weights), counts)
         upper = (np.ascontiguousarray(counts[:-1, :-1, k]) for k in range(len(weights)))

@@ -23,7 +23,7 @@ from scipy.special import log_softmax
 
 from .._typing import Array
 from ..votes import Prior, Trust, Votes, group_meaning, only_rows
-from ..votes.prior import LEAST, log_shares
+from ..votes.shares import LEAST, log_shares
 from .bayes import SubtypeModel, mean_moves
 from .membership import Membership, membership, normalised, sample_rows, scatter_to_votes
 

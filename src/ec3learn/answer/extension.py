@@ -87,14 +87,16 @@ def _warn_of_solved(solution: Solution, votes: Votes) -> None:
     if solution.object_ids is None or votes.object_ids is None:
         return
     solved = set(map(str, solution.object_ids))  # a file may have 1 as text
-    if solved == set(map(str, range(len(solved)))):  # places in a table, which others have too
-        return
     n_again = sum(str(name) in solved for name in votes.object_ids)
-    if n_again:
-        again = count(n_again, "object was", "objects were")
-        remedy = "To use the old votes too, append the new ones to them and solve again."
-        text = f"{again} solved before; the answers follow from the new votes alone. {remedy}"
-        warnings.warn(text, ExtendWarning, stacklevel=3)
+    # Those of 0, 1, ... are places in a table, which other tables have too.
+    if n_again and solved != set(map(str, range(len(solved)))):
+        warnings.warn(
+            f"{count(n_again, 'object was', 'objects were')} solved before; the answers follow "
+            "from the new votes alone. To use the old votes too, append the new ones to them and "
+            "solve again.",
+            ExtendWarning,
+            stacklevel=3,
+        )
 
 
 def aligned_membership(solution: Solution, votes: Votes, warn: bool = True) -> Membership:

@@ -17,7 +17,7 @@ from scipy.special import softmax
 from .._typing import Array
 from ..algebra.membership import Membership, normalised
 from ..votes import Prior
-from ..votes.prior import log_shares
+from ..votes.shares import log_shares
 from .rule import KnownLabels, Rule, log_of, spread
 
 # The share of equal probabilities in a pooled vote, lest one that is sure and wrong decides.
@@ -75,16 +75,11 @@ class SubtypeRule(SumRule):
         np.exp(joint, out=joint)
         proba = joint.reshape(len(self.fallback), -1, len(sums)).sum(axis=1)
         if self.correlation > 0:
-            proba = tempered(proba, n_votes, self.correlation)
+            heat = 1 + np.maximum(n_votes - 1, 0.0) * self.correlation
+            proba = np.exp(log_of(proba) / heat)
         if prior is not None:  # it does not repeat the votes
             proba = np.exp(log_of(proba) + prior.evidence.T)
         return np.ascontiguousarray((proba / proba.sum(axis=0)).T)
-
-
-def tempered(by_class: Array, n_votes: Array, correlation: float) -> Array:
-    """Probabilities, classes x rows, less sure the more votes repeat others; not normalised."""
-    heat = 1 + np.maximum(n_votes - 1, 0.0) * correlation
-    return np.exp(log_of(by_class) / heat)
 
 
 @dataclass(frozen=True, eq=False)

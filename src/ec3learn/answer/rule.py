@@ -125,10 +125,7 @@ class Rule(ABC):
         """
         if known is not None and known.fixed and known.labelled[0]:
             return {(NOBODY, KNOWN): known.one_hot(len(self.fallback))[0]}
-        return self.parts(groups, owner, known)
-
-    def parts(self, groups: Membership, owner: Array, known: KnownLabels | None) -> Contributions:
-        """By how much each base model moves the answer: the answer less that without its vote."""
+        # By how much a base model moves the answer: the answer less that without its vote.
         models = np.unique(owner[groups.order])
 
         def each_left_out(one: Membership) -> Membership:
@@ -274,7 +271,9 @@ class GroupRule(Rule):
                 pulls.append((TOWARDS, self.towards[0] * ~unanswered[rows], proba[rows]))
             yield rows, pulls if known is None else _with_known(pulls, known, rows)
 
-    def parts(self, groups: Membership, owner: Array, known: KnownLabels | None) -> Contributions:
+    def contributions(
+        self, groups: Membership, owner: Array, known: KnownLabels | None = None
+    ) -> Contributions:
         """What each (base model, term) gave to the classes; it adds up to the probabilities."""
         _, pulls = next(self._pulls(groups, known))
         total = sum(float(strength[0]) for _, strength, _ in pulls)
@@ -321,12 +320,9 @@ def mean_votes(
     """
     # One term: y_i = sum_j a_ij w_j T_j / sum_j a_ij w_j over the groups j of voters, with T_j the
     # class that the group names.
-    group_weight = np.where(
-        np.diff(group_meaning(votes).indptr) > 0, weights[votes.models.group_model], 0.0
-    )
-    speaking = np.flatnonzero(group_weight > 0)
-    said = group_meaning(votes)[speaking]
-    term = Term(VOTES, 1.0, speaking, group_weight[speaking], said)
+    said, weight = group_meaning(votes), weights[votes.models.group_model]
+    speaking = np.flatnonzero((np.diff(said.indptr) > 0) & (weight > 0))
+    term = Term(VOTES, 1.0, speaking, weight[speaking], said[speaking])
     proba, unanswered = GroupRule((term,), np.zeros(votes.n_classes), hard).answers(groups, known)
     mass = votes.counts @ proba
     fallback = mass / mass.sum() if mass.any() else np.full(votes.n_classes, 1 / votes.n_classes)

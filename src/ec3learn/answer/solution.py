@@ -20,9 +20,8 @@ from .._text import count, listed
 from .._typing import Array
 from ..algebra.membership import CHUNK, chunks, membership, normalised
 from ..votes import BaseModel, Models, Trust, Votes, n_alike, voter_noun
-from ..votes.distinct import expand_rows
 from ..votes.labels import Label, kind_of, plain
-from ..votes.layout import frozen
+from ..votes.layout import expand_rows, frozen
 from .notes import Note
 from .rule import KnownLabels, Rule
 
@@ -254,10 +253,10 @@ class Solution(Details):
         start = f"{self.settings['method']} of {self.made_of}"
         n_classes = count(len(self.classes), "class", "classes")
         if not self.has_objects:
-            extends = "holds no objects"
-            if self.rule is not None:
-                extends = "extends to new objects, holds none"
-            return f"{start}, {n_classes}; {extends}"
+            holds = (
+                "holds no objects" if self.rule is None else "extends to new objects, holds none"
+            )
+            return f"{start}, {n_classes}; {holds}"
         confidence = self.row_counts @ self.row_proba.max(axis=1, initial=0.0)
         sure = float(confidence / max(self.row_counts.sum(), 1e-300))
         n_objects = count(self.n_objects, "object")
@@ -292,11 +291,9 @@ def unanswered_notes(
     unanswered: Array, votes: Votes, lacking: str = NOT_REACHED
 ) -> tuple[Note, ...]:
     """A note that counts the objects that no vote reaches, if there are any."""
-    n_unanswered = int(n_alike(votes)[unanswered].sum())
-    if not n_unanswered:
-        return ()
-    who = f"{count(n_unanswered, 'object')} {'has' if n_unanswered == 1 else 'have'}"
-    return (Note("unanswered", f"{who} {lacking}."),)
+    n = int(n_alike(votes)[unanswered].sum())
+    who = count(n, "object has", "objects have")
+    return (Note("unanswered", f"{who} {lacking}."),) if n else ()
 
 
 # ---- labels from class probabilities -------------------------------------------------------------
@@ -318,8 +315,7 @@ def margin_of(proba: Array) -> Array:
     """By how much the most probable class of each row leads the next."""
     if proba.shape[1] == 1:
         return np.ones(len(proba))
-    two = np.partition(proba, -2, axis=1)[:, -2:]
-    return np.asarray(two[:, 1] - two[:, 0])
+    return np.diff(np.partition(proba, -2, axis=1)[:, -2:])[:, 0]
 
 
 def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> Array:
@@ -330,9 +326,7 @@ def mass_classes(proba: Array, counts: Array, mass: Sequence[float] | Array) -> 
     maximum is smoothed (a softmax at a falling temperature), so that Newton's method applies. Equal
     rows get equal classes.
     """
-    target = np.asarray(mass, dtype=np.float64)
-    target = target / target.sum()
-    share = counts / counts.sum()
+    target, share = np.asarray(mass) / np.sum(mass), counts / counts.sum()
     offsets = np.zeros(proba.shape[1])
     for temperature in 0.3 * 0.25 ** np.arange(8):
         for _ in range(20):

@@ -76,11 +76,9 @@ class Consensus:
     @property
     def unanswered(self) -> Array:
         """Which objects no vote reaches, even through others: they have the mean vote of all."""
-        solution = self.solution
-        nothing = np.zeros(len(solution.row_proba), dtype=bool)
-        return solution.expand(
-            nothing if solution.unanswered_rows is None else solution.unanswered_rows
-        )
+        rows = self.solution.unanswered_rows
+        nothing = np.zeros(len(self.solution.row_proba), dtype=bool)
+        return self.solution.expand(nothing if rows is None else rows)
 
     @property
     def weights(self) -> Array:

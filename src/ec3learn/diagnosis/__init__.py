@@ -1,11 +1,9 @@
 """Judging an answer and its voters: one function per question, with a table, number or record."""
 
-from .agreement import agreement, kappas
-from .contested import ask, contested
+from .agreement import agreement, kappas, pairs
 from .correlation import effective_voters, error_correlation
 from .estimate import estimate
-from .explanation import explain
-from .pairs import pairs
+from .objects import ask, contested, explain
 from .score import cross_validate, judge
 from .voters import confusion_of, voter_checks, voters
 

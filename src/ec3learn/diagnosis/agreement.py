@@ -1,7 +1,8 @@
-"""How much voters agree beyond chance: alpha and Fleiss' kappa of all, Cohen's kappa of two.
+"""How much voters agree: all of them, any two beyond chance, and two who are redundant.
 
-The first two need only how many votes each answer got on each object, so the cost is linear in the
-votes. How much of that agreement is one opinion repeated, `correlation` tells.
+Krippendorff's alpha and Fleiss' kappa need only how many votes each answer got on each object, so
+the cost is linear in the votes. How much of that agreement is one opinion repeated, `correlation`
+tells.
 
 Where a class is rare, a sample may show none of the objects that voters disagree on, and intervals
 by a bootstrap alone are far too short. So two objects more are drawn with the others, one on which
@@ -12,24 +13,41 @@ the measure that they are part of. That is Agresti and Coull's interval for agre
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import sparse
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 
 from .._checks import InputError, require_choice, require_integer, require_seed
 from .._table import Table
 from .._typing import Array
-from ..algebra.membership import entries
-from ..votes import Votes, hardened, votes_per_model
+from ..algebra.membership import entries, normalised
+from ..answer.solution import Solved, matching_labels, solution_of
+from ..votes import Votes, hardened, only_rows, votes_per_model
 from ..votes.labels import kind_of
 from ..votes.layout import BaseModel
 from .correlation import whole_votes
-from .metrics import MOST_COMPARED, Z95, cohen_kappa, counted_votes, require_votes
+from .metrics import (
+    FEW,
+    HANDFUL,
+    MOST_COMPARED,
+    SAMPLE,
+    Z95,
+    cohen_kappa,
+    counted_votes,
+    require_votes,
+    row_weights,
+    sampled,
+    wilson_ends,
+)
 
 Level = Literal["nominal", "ordinal", "interval"]
 
+ALIKE = 0.98  # similarity from which two base models may be redundant
 MEASURES = ("Krippendorff's alpha", "Fleiss' kappa", "pairs that agree")
 
 
@@ -120,7 +138,7 @@ def kappas(
     voters = _comparable_voters(votes)
     places = _places(votes.models[voters[0]], level)
     chosen = np.flatnonzero(~np.isnan(places))
-    apart = None if level == "nominal" else _squares(places[chosen])
+    apart = None if level == "nominal" else np.subtract.outer(places[chosen], places[chosen]) ** 2
     size, offsets = len(chosen), votes.models.offsets
     n_votes = votes_per_model(votes)
     voters = sorted(sorted(voters, key=lambda m: -n_votes[m])[:MOST_COMPARED])
@@ -216,10 +234,6 @@ def _places(model: BaseModel, level: str) -> Array:
     return numbers
 
 
-def _squares(places: Array) -> Array:
-    return (places[:, None] - places[None, :]) ** 2
-
-
 def _alpha(tallies: Array, weight: Array, places: Array, level: str) -> float:
     """1 - D_o / D_e, with o_ck = sum_i n_ic (n_ik - [c = k]) / (m_i - 1), m_i votes on object i."""
     n_votes = tallies.sum(axis=1)
@@ -230,7 +244,8 @@ def _alpha(tallies: Array, weight: Array, places: Array, level: str) -> float:
         distance = 1 - np.eye(len(totals))
     else:
         between = np.cumsum(totals) - totals / 2
-        distance = _squares(between if level == "ordinal" else np.nan_to_num(places))
+        at = between if level == "ordinal" else np.nan_to_num(places)
+        distance = np.subtract.outer(at, at) ** 2
     expected = float(totals @ distance @ totals) / max(float(totals.sum()) - 1, 1e-300)
     return 1 - float((observed * distance).sum()) / expected if expected > 0 else float("nan")
 
@@ -245,3 +260,111 @@ def _pairs_alike(tallies: Array, weight: Array) -> tuple[float, float]:
     alike = (tallies * (tallies - 1)).sum(axis=1) / n_pairs
     shares = weight @ tallies / float(weight @ n_votes)
     return float(weight @ alike) / total, float(shares @ shares)
+
+
+# ---- who is redundant ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """How similar classifiers are, ordered so that similar ones stand together."""
+
+    names: list[str]
+    similarity: Array  # the share of the objects both voted on with the same class; NaN for few
+    common: Array  # how many objects both voted on, as estimated where a sample was looked at
+    redundant: list[tuple[int, int]]  # places of pairs that say nearly the same: drop the second
+    share_of_rows: float  # the share of the distinct rows that was looked at
+    n_left_out: int  # classifiers with the fewest votes
+
+
+def pairs(consensus: Solved) -> Pairs:
+    """Compare the classifiers, two by two.
+
+    Two are redundant if they nearly always agree, clearly more often than their class frequencies
+    explain, and mostly so too where either departs from the answer (on 5 objects or more): two good
+    classifiers agree as often, but not where they are wrong, and two that never depart show
+    nothing.
+
+    Examples
+    --------
+    >>> from ec3learn import EC3, Votes
+    >>> said, others = [0, 1, 1] * 20, [0, 0, 1] * 20
+    >>> table = {"a": said, "b": others, "c": others, "d": others, "copy of a": said}
+    >>> found = pairs(EC3().solve(Votes.from_labels(table)))
+    >>> [(found.names[i], found.names[j]) for i, j in found.redundant]
+    [('a', 'copy of a')]
+    """
+    solution = solution_of(consensus)
+    votes = solution.require_votes("pairs")
+    n_votes = votes_per_model(votes) * votes.models.is_classifier
+    chosen = np.sort(np.argsort(-n_votes, kind="stable")[: min((n_votes > 0).sum(), MOST_COMPARED)])
+    rows, counts, times = sampled(votes, SAMPLE, counts=row_weights(solution))
+    answers = _votes_by(only_rows(votes, rows), chosen)
+    place = matching_labels(solution.classes, votes.classes)
+    right = answers == np.where(place < 0, -2, place)[solution.row_classes[rows]]
+    similarity, common, redundant = _agreements(answers, right, counts)
+    redundant &= (common >= FEW) & (similarity >= ALIKE)
+    similarity[common < FEW] = np.nan
+    order = _order_by_similarity(similarity)
+    similarity, common, redundant = (
+        table[np.ix_(order, order)] for table in (similarity, common, redundant)
+    )
+    return Pairs(
+        names=[votes.models[chosen[i]].name for i in order],
+        similarity=similarity,
+        common=times * common,
+        redundant=[
+            (a, b) if common[b, b] <= common[a, a] else (b, a)
+            for a, b in np.argwhere(np.triu(redundant, k=1)).tolist()
+        ],
+        share_of_rows=len(rows) / max(votes.n_rows, 1),
+        n_left_out=int((n_votes > 0).sum()) - len(chosen),
+    )
+
+
+def _votes_by(votes: Votes, models: Array) -> Array:
+    """The votes of models, models x rows: the number of the class or cluster, -1 for none.
+
+    A soft vote counts for its most probable class or cluster.
+    """
+    answers = np.full((len(models), votes.n_rows), -1, dtype=np.int32)
+    by_group, offsets = entries(votes).tocsc(), votes.models.offsets
+    for place, m in enumerate(models):
+        shares = by_group[:, offsets[m] : offsets[m + 1]].toarray()
+        answers[place] = np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
+    return answers
+
+
+def _order_by_similarity(similarity: Array) -> Array:
+    """An order of the models in which similar ones stand together; NaN counts as the mean."""
+    if len(similarity) < 3 or np.isnan(similarity).all():
+        return np.arange(len(similarity))
+    known = np.where(np.isnan(similarity), np.nanmean(similarity), similarity)
+    apart = np.clip(1 - (known + known.T) / 2, 0, None)
+    np.fill_diagonal(apart, 0)
+    return leaves_list(linkage(squareform(apart, checks=False), "average", optimal_ordering=True))
+
+
+def _agreements(answers: Array, right: Array, counts: Array) -> tuple[Array, Array, Array]:
+    """For each two classifiers how often they agree, of how many objects, and if they are copies.
+
+    They may if they agree clearly more often than their class frequencies explain, and name the
+    same class for half or more of the objects where either departs from the consensus.
+    """
+    n = len(answers)
+    common, same, both_right = (np.zeros((n, n)) for _ in range(3))
+    for a in range(n):
+        both = (answers >= 0) & (answers[a] >= 0)
+        common[a] = both @ counts
+        same[a] = (both & (answers == answers[a])) @ counts
+        both_right[a] = (right & right[a]) @ counts
+    share = np.divide(same, common, out=np.zeros_like(same), where=common > 0)
+    either_departs, depart_alike = common - both_right, same - both_right
+    copies = (depart_alike >= 0.5 * either_departs) & (depart_alike >= HANDFUL)
+    # Chance is how often they would agree if each gave its classes at random, as often as it does.
+    classes = range(int(answers.max(initial=0)) + 1)
+    shares = normalised(np.stack([(answers == z) @ counts for z in classes], axis=1))
+    chance = np.minimum(shares @ shares.T, 1 - 1e-12)
+    low, _ = wilson_ends(share, np.maximum(common, 1e-9))
+    kappa = (low - chance) / (1 - chance)  # at the lower end of its 95 % interval
+    return share, common, copies & (kappa >= 0.7)

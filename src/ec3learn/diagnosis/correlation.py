@@ -81,9 +81,12 @@ def error_correlation(votes: Votes, known: Any = None) -> float:
     votes = votes.drop(*(votes.models[m].name for m in silent)) if len(silent) else votes
     chosen, counts = sample_rows(votes, MOST_ROWS)
     rows = whole_votes(only_rows(replace(unweighted(votes), prior=None), chosen))
-    rows = _in_order(replace(rows, counts=counts))
-    if not entries(rows).nnz:
+    rows, matrix = replace(rows, counts=counts), entries(rows)
+    if not matrix.nnz:
         return 0.0  # all votes are tied
+    # In an order that depends on the votes alone: equal tables are drawn alike.
+    said = [sorted(groups) for groups in np.split(matrix.indices, matrix.indptr[1:-1])]
+    rows = only_rows(rows, np.array(sorted(range(rows.n_rows), key=said.__getitem__)))
     rng = np.random.default_rng(0)
     halves = _halves(len(votes.models), rng)
     by_chance = _correlation_of_halves(_independent(rows, rng), halves)
@@ -167,16 +170,6 @@ def whole_votes(votes: Votes) -> Votes:
     )
 
 
-def _in_order(votes: Votes) -> Votes:
-    """The rows in an order that depends on their votes alone: equal tables are drawn alike."""
-    matrix = entries(votes)
-    starts, groups = matrix.indptr.tolist(), matrix.indices
-    order = sorted(
-        range(votes.n_rows), key=lambda i: sorted(groups[starts[i] : starts[i + 1]].tolist())
-    )
-    return only_rows(votes, np.array(order, dtype=np.int64))
-
-
 def _independent(votes: Votes, rng: np.random.Generator) -> Votes:
     """Votes of the same voters on the same objects, as they would be if errors were independent.
 
@@ -247,8 +240,7 @@ def effective_voters(votes: Votes, correlation: float | None = None) -> float:
     7.5 of 16
     """
     require_votes(votes)
-    if correlation is None:
-        correlation = error_correlation(votes)
+    correlation = error_correlation(votes) if correlation is None else correlation
     require_number("correlation", correlation, least=-1)
     counted = (votes.models.is_voter & (votes.weights > 0))[votes.models.group_model]
     per_row = votes_per_row(votes, counted)
@@ -276,7 +268,12 @@ def _excess(rows: Array, voters: Array, cast: Array, counts: Array, proba: Array
     by_voter = _sums_over(voters, voters.max(initial=-1) + 1)
     n_votes = by_row @ np.ones(len(rows))
     pairs = float(counts @ (n_votes * (n_votes - 1)))
-    mean = _mean_votes(by_voter, weight[:, None] * proba[rows], cast)  # mu: voter, class, answer
+    # The mean votes mu (voter, class, answer).
+    mass = weight[:, None] * proba[rows]
+    sums = np.stack([by_voter @ (mass[:, [k]] * cast) for k in range(n_classes)], axis=1)
+    total = by_voter @ mass
+    pooled = sums.sum(axis=0) / np.maximum(total.sum(axis=0), 1e-12)[:, None]
+    mean = (sums + pooled) / (total + 1)[:, :, None]
     # Averages weighted by unsure answers mix the classes, by the shares z'z; its inverse takes that
     # out (least squares).
     shares = (counts * (n_votes > 0))[:, None] * proba
@@ -307,14 +304,6 @@ def _excess(rows: Array, voters: Array, cast: Array, counts: Array, proba: Array
 def _sums_of_pairs(sums: Array, squares: Array) -> Array:
     """The sum of e_j e_h over pairs of voters, from those of e_j and of its squares."""
     return np.asarray(squared_norms(sums) - squares)
-
-
-def _mean_votes(by_voter: sparse.csc_array, mass: Array, cast: Array) -> Array:
-    """The mean vote of each voter on each class, drawn to that of all voters by a pseudo-vote."""
-    sums = np.stack([by_voter @ (mass[:, [k]] * cast) for k in range(mass.shape[1])], axis=1)
-    total = by_voter @ mass
-    pooled = sums.sum(axis=0) / np.maximum(total.sum(axis=0), 1e-12)[:, None]
-    return (sums + pooled) / (total + 1)[:, :, None]
 
 
 def _sums_over(key: Array, n: int) -> sparse.csc_array:

@@ -188,9 +188,6 @@ def _times(solution: Solution) -> Array:
 
 def _labels_to_learn_from(solution: Solution, known: Any) -> Labels:
     """Labels that the answer was made without, and how their objects were drawn."""
-    if known is None:
-        remedy = "Draw some objects at random, or with ask(goal='share'), and label them."
-        raise InputError("known", "must be the labels of some objects", got=None, remedy=remedy)
     labels, given = read_labels(solution, known), given_labels(solution)
     # A draw may hold objects whose labels were known before; others taught the answer.
     if (given & (labels.codes >= 0) & ~(labels.chances > 0)).any():
@@ -203,7 +200,9 @@ def _labels_to_learn_from(solution: Solution, known: Any) -> Labels:
     labels = labels.only(~given)
     n_labels = int(_times(solution) @ (labels.codes >= 0))
     if n_labels < LEAST_DRAWN:
-        raise InputError("known", f"must have at least {LEAST_DRAWN} labels", got=n_labels)
+        must = f"must have at least {LEAST_DRAWN} labels"
+        remedy = "Draw some objects at random, or with ask(goal='share'), and label them."
+        raise InputError("known", must, got=n_labels, remedy=remedy)
     return labels
 
 

@@ -38,11 +38,6 @@ class Labels:
     chances: Array
 
     @property
-    def any(self) -> bool:
-        """Whether there is a label."""
-        return self.n > 0
-
-    @property
     def n(self) -> int:
         """How many objects have a label."""
         return int((self.codes >= 0).sum())
@@ -97,7 +92,7 @@ def label_chances(known: Any, n_objects: int, object_ids: Array | None) -> Array
     draw = draw_of(known)
     if draw is None:
         return np.full(n_objects, np.nan)
-    names, chances = list(draw.objects), np.array(draw.chances, dtype=np.float64)
+    names, chances = draw[0], np.array(draw[2], dtype=np.float64)
     order = np.argsort(np.nan_to_num(-chances, nan=-1e-9), kind="stable")
     row = rows_by_name([names[i] for i in order], n_objects, object_ids, "known")
     return np.append(chances[order], np.nan)[row]  # -1 for those that are not there
@@ -116,26 +111,21 @@ def measuring(solution: Solution, labels: Labels) -> Labels | None:
     if unknown.any() and not _among_contested(solution, unknown, candidates):
         counted |= unknown
     drawn = labels.only(counted)
-    return drawn if drawn.any or not labels.any else None
+    return drawn if drawn.n or not labels.n else None
 
 
 def _among_contested(solution: Solution, labelled: Array, times: Array) -> bool:
     """Whether the margins of labelled objects rank lower than those of a draw (rank sum test)."""
     from scipy.stats import mannwhitneyu  # it takes longer to load than a small answer
 
-    margin, times = _margin_without_labels(solution), times.round().astype(np.int64)
+    margin = solution.expand(solution.row_margin)
+    if solution.known is not None and solution.rule is not None:  # its own label left aside
+        margin = margin_of(proba_without_labels(solution, solution.rule))
+    margin, times = margin.round(9), times.round().astype(np.int64)
     ours, others = (np.repeat(margin[who], times[who]) for who in (labelled, ~labelled))
     if not (len(ours) and len(others)):
         return False
-    test = mannwhitneyu(ours, others, alternative="less", use_continuity=False)
-    return bool(test.pvalue < 0.001)
-
-
-def _margin_without_labels(solution: Solution) -> Array:
-    """By how much the first class of each object leads, its own label left aside."""
-    if solution.known is None or solution.rule is None:
-        return solution.expand(solution.row_margin).round(9)
-    return margin_of(proba_without_labels(solution, solution.rule)).round(9)
+    return bool(mannwhitneyu(ours, others, alternative="less", use_continuity=False).pvalue < 0.001)
 
 
 def proba_without_labels(solution: Solution, rule: Rule) -> Array:

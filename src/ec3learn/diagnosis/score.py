@@ -142,7 +142,7 @@ def judge(consensus: Solved, truth: Any) -> Score | None:
 def not_judged(consensus: Solved, truth: Any) -> InputError:
     """The error that true labels do not show how good an answer is."""
     solution = solution_of(consensus)
-    if read_labels(solution, truth, "truth").only(~given_labels(solution)).any:
+    if read_labels(solution, truth, "truth").only(~given_labels(solution)).n:
         return InputError("truth", phrase=HARD)
     return InputError("truth", "must hold a label that the method was not given", came="none")
 
@@ -273,7 +273,10 @@ def quality(
         truth, labels, labels=classes, average="macro", sample_weight=weight, zero_division=0.0
     )
     losses = -np.log(np.maximum(proba[rows, truth], 1e-12))
-    bins = _calibration(proba.max(axis=1), right, weight)
+    sure = proba.max(axis=1)
+    place = np.minimum((sure * 10 + 1e-9).astype(np.int64), 9)
+    sums = [np.bincount(place, weights=weight * values) for values in (sure, right, 1)]
+    bins = [(p / n, hits / n, n) for p, hits, n in np.transpose(sums).tolist() if n > 0]
     return Quality(
         accuracy=float(np.average(right, weights=weight)),
         confidence=float(np.average(proba[rows, labels], weights=weight)),
@@ -283,10 +286,3 @@ def quality(
         calibration=bins,
         calibration_error=sum(n * abs(sure - hits) for sure, hits, n in bins) / float(weight.sum()),
     )
-
-
-def _calibration(sure: Array, right: Array, weight: Array) -> list[tuple[float, float, float]]:
-    bins = np.minimum((sure * 10 + 1e-9).astype(np.int64), 9)
-    columns = [np.bincount(bins, weights=weight * values) for values in (sure, right, 1)]
-    table = np.column_stack(columns)[columns[2] > 0]
-    return [(sums / n, hits / n, n) for sums, hits, n in table.tolist()]

@@ -138,12 +138,12 @@ def summarise(
     taught, true_labels = taught_labels(solution), read_labels(solution, truth, "truth")
     unseen = true_labels.only(~given_labels(solution))
     held_out = None
-    if method is not None and taught.any and not fast:
+    if method is not None and taught.n and not fast:
         held_out = cross_validate(solution, method)
-    judged = judge(solution, unseen) if unseen.any else None
+    judged = judge(solution, unseen) if unseen.n else None
     notes = list(notes_of(solution, fast=True) if fast else consensus.notes)
     notes += [note for score in (held_out, judged) if score for note in score_notes(score)]
-    if true_labels.any and not unseen.any:
+    if true_labels.n and not unseen.n:
         text = "The method was given all of the true labels, so nothing is judged by them."
         notes.append(Note("not judged", text))
     if any(measuring(solution, labels) is None for labels in (taught, true_labels)):
@@ -171,7 +171,7 @@ def _classes(solution: Solution, unseen: Labels, taught: Labels) -> Table:
     estimates = Table({})
     if unseen.n >= LEAST_DRAWN and are_counts(given_weights(solution)):
         estimates = estimate(solution, None, unseen)
-    if taught.any and not len(estimates):
+    if taught.n and not len(estimates):
         estimates = class_shares(solution, taught)
     if len(estimates):
         of_classes = {"estimate": "value", "low": "low", "high": "high"}
@@ -203,8 +203,10 @@ def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
     """What is odd about the answer itself."""
     notes, classes = [], solution.row_classes
     if not solution.converged:
-        remedy = f"raise {arg('max_iter')} or {arg('tol')} and solve again."
-        text = f"The solver stopped before it reached its tolerance: {remedy}"
+        text = (
+            "The solver stopped before it reached its tolerance: "
+            f"raise {arg('max_iter')} or {arg('tol')} and solve again."
+        )
         notes.append(Note("not converged", text))
     if len(solution.classes) == 1:
         notes.append(Note("one class", "There is only one class, so every object has it."))
@@ -213,11 +215,11 @@ def _answer_notes(solution: Solution, votes: Majority | None) -> list[Note]:
     weight = row_weights(solution)
     others = float(weight @ (votes.classes != classes)) / max(float(weight.sum()), 1e-300)
     if (classes == classes[0]).all() and others >= 0.05:
-        label = shown(plain(solution.classes[classes[0]]))
-        though = f"though most votes name another for {percent(others)} of them"
-        text = f"All objects got the class {label}, {though}. Compare with another method."
-        notes.append(Note("one class", text))
-        return notes
+        text = (
+            f"All objects got the class {shown(plain(solution.classes[classes[0]]))}, though most "
+            f"votes name another for {percent(others)} of them. Compare with another method."
+        )
+        return [*notes, Note("one class", text)]
     chose = changed_share(solution, votes) is not None  # and is no majority vote itself
     against = weight @ (changed_rows(solution, votes) == 1)  # labels without the most votes
     if chose and not against and _disagree(solution, votes):
@@ -323,8 +325,8 @@ def table_notes(votes: Votes) -> list[Note]:
         alike = look_alike(names)
         if alike:
             different = "classes" if what == "labels" else what
-            text = f"Some {what} {differ} {different}: {alike}."
-            notes.append(Note("look alike", f"{text} Write them alike if they {mean} the same."))
+            remedy = f"Write them alike if they {mean} the same."
+            notes.append(Note("look alike", f"Some {what} {differ} {different}: {alike}. {remedy}"))
     for label in labels:
         if is_no_answer(label, labels):
             remedy = f"If it means that a voter did not answer, pass {arg('missing', label)}."
@@ -333,8 +335,7 @@ def table_notes(votes: Votes) -> list[Note]:
     repeated = n_repeated > n_alike(votes).sum() and n_classes > max(len(voters), LONG // 4)
     if repeated or len(voters) > max(votes.n_objects, LONG):
         sizes = f"{len(voters):,} voters, {count(votes.n_objects, 'object')} and {n_classes} labels"
-        text = f"Perhaps columns are exchanged, for there are {sizes}."
-        notes.append(Note("long table", text))
+        notes.append(Note("long table", f"Perhaps columns are exchanged, for there are {sizes}."))
     if int(votes.models.is_voter.sum()) == 1:
         text = "There is only one voter, so nothing tells where it is wrong."
         columns = f"{arg('objects')} and {arg('voters')}"

@@ -99,7 +99,7 @@ def voters(consensus: Solved, known: Any = None) -> Table:
     if isinstance(rule, PanelRule | SubtypeRule):  # they have a model of the voters
         columns["estimated"] = cast.means(cast.proba_of_class(solution.row_proba))
         columns["leans_to"], columns["bias"] = _leans(cast, solution)
-    if drawn is not None and drawn.any:
+    if drawn is not None and drawn.n:
         columns |= _by_labels(votes, drawn.codes, solution.classes)
     if not votes.models.is_voter.all():
         columns |= _of_clusterings(solution, votes)
@@ -139,7 +139,13 @@ def _leans(cast: Ballots, solution: Solution) -> tuple[list[Label], list[float |
     divided by the number of classes that could have stood out.
     """
     n_classes, n = len(solution.classes), np.maximum(cast.totals, 1e-300)
-    named, expected = cast.named(n_classes), cast.on_class(solution.row_proba)
+    named = np.zeros((len(n), n_classes))  # how often each voter named each class
+    is_class = cast.classes >= 0
+    np.add.at(named, (cast.voters[is_class], cast.classes[is_class]), cast.weights[is_class])
+    # How often each class was right where the voter voted.
+    shape = len(n), len(solution.row_proba)
+    voted = sparse.csr_array((cast.weights, (cast.voters, cast.rows)), shape=shape)
+    expected = voted @ solution.row_proba
     excess = (named - expected) / n[:, None]
     top = excess.argmax(axis=1)
     times, share, most = (table[np.arange(len(n)), top] for table in (named, expected, excess))
@@ -235,18 +241,6 @@ class Ballots:
     def proba_of_class(self, proba: Array) -> Array:
         """The probability of the class of each vote, by the class probabilities of rows."""
         return np.where(self.classes >= 0, proba[self.rows, self.classes], 0.0)
-
-    def named(self, n_classes: int) -> Array:
-        """How often each base model named each class."""
-        is_class, shape = self.classes >= 0, (len(self.n_answered), n_classes)
-        cells = self.voters[is_class], self.classes[is_class]
-        return np.asarray(sparse.coo_array((self.weights[is_class], cells), shape=shape).toarray())
-
-    def on_class(self, proba: Array) -> Array:
-        """How often each class was right where each base model voted, by probabilities of rows."""
-        shape = len(self.n_answered), len(proba)
-        voted = sparse.csr_array((self.weights, (self.voters, self.rows)), shape=shape)
-        return np.asarray(voted @ proba)
 
 
 def ballots(votes: Votes, classes: Array) -> Ballots:
@@ -352,20 +346,17 @@ def _doubt(
     if scale is None:
         agreed, noise = kappa(table, matching_labels(labels, classes))
     else:
-        agreed = _correlation(table, scale[said], matching_labels(classes, vote_classes))
+        # The correlation of the answers' places and those of the classes.
+        one, other = np.nonzero(table)
+        places = matching_labels(classes, vote_classes)[other]
+        spread = np.cov(scale[said][one], places, aweights=table[one, other])
+        agreed = float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1]))
         noise = float(ndtri(CLEARLY)) / np.sqrt(n - 1)  # by chance, its variance is 1 / (n - 1)
     if agreed < -noise:
         return "worse than chance", None
     if agreed >= noise or agreed + noise >= 0.2:  # noise may hide that it is worth something
         return None
     return constant if by_label.max() >= 0.99 * n else ("no better than chance", None)
-
-
-def _correlation(table: Array, rows: Array, columns: Array) -> float:
-    """The correlation of the places of the rows of a table of counts and those of its columns."""
-    one, other = np.nonzero(table)
-    spread = np.cov(rows[one], columns[other], aweights=table[one, other])
-    return float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1]))
 
 
 def worst_first(consensus: Solved, known: Any = None) -> Table:

@@ -1,8 +1,8 @@
 """Compiled loops for large tables: `pip install 'ec3learn[fast]'`.
 
 Loading numba takes half a second, and compiling the loops for the first time a second more. So they
-are used from a size on where that pays, and everything else is numpy, as without the extra.
-`compiled` is the one place where this is decided.
+are used from a size on where that pays (`LEAST`), and everything else is numpy, as without the
+extra.
 """
 
 from __future__ import annotations
@@ -20,13 +20,8 @@ from .._text import first_line
 LEAST = 1 << 22
 
 
-def compiled(n_numbers: int) -> Any:
-    """The module of compiled loops if they pay for so many numbers, else None."""
-    return _loops() if n_numbers >= LEAST else None
-
-
 @cache
-def _loops() -> Any:
+def compiled() -> Any:
     """The module of compiled loops; None without numba, and with a warning if it is broken."""
     if find_spec("numba") is None or os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return None

@@ -15,7 +15,7 @@ from ..algebra.membership import normalised
 from ..answer.mixtures import RegressionRule
 from ..answer.rule import KnownLabels
 from ..votes import Votes
-from ..votes.prior import LEAST, log_shares
+from ..votes.shares import LEAST, log_shares
 from .base import Answer
 from .regression import corrected
 

@@ -97,7 +97,7 @@ def compare(
         return table
     solution = next(iter(found.values()))[0].solution
     labels = read_labels(solution, judging, "known" if truth is None else "truth")
-    hard = labels.any and measuring(solution, labels) is None
+    hard = labels.n and measuring(solution, labels) is None
     return replace(table, note=f"{table.note}\n{HARD}.") if hard else table
 
 

@@ -26,7 +26,7 @@ from ..answer.notes import Note
 from ..answer.rule import KnownLabels
 from ..diagnosis.metrics import LEAST_LABELS
 from ..votes import Votes, n_alike, only_rows
-from ..votes.prior import log_shares
+from ..votes.shares import log_shares
 from .base import Answer, Method, method_of
 
 # What is thought before a label is seen: b is N(0, 1), s is N(1, 1/3), w is N(0, 1/30).

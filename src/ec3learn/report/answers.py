@@ -25,10 +25,8 @@ from ..diagnosis import (
     explain,
     judge,
 )
-from ..diagnosis.contested import tally_of
 from ..diagnosis.correlation import independent_votes
-from ..diagnosis.estimate import class_shares
-from ..diagnosis.explanation import Explanation
+from ..diagnosis.estimate import LEAST_DRAWN, class_shares
 from ..diagnosis.labels import HARD, given_labels, measuring, read_labels, taught_labels
 from ..diagnosis.metrics import (
     CLOSE,
@@ -42,6 +40,7 @@ from ..diagnosis.metrics import (
     open_rows,
     row_weights,
 )
+from ..diagnosis.objects import Explanation, tally_of
 from ..diagnosis.summary import Summary
 from ..votes import Votes, votes_on
 from ..votes.labels import plain
@@ -91,11 +90,6 @@ class Subject:
         return np.asarray(self.consensus.row_proba.max(axis=1, initial=0.0))
 
     @cached_property
-    def mean_confidence(self) -> float:
-        """The mean confidence of the objects the method had to answer."""
-        return float(self.open_weight @ self.confidence) / max(self.n_open, 1e-300)
-
-    @cached_property
     def n_close(self) -> float:
         """How many objects are close calls."""
         return float(self.row_weight @ close_calls(self.consensus))
@@ -139,8 +133,8 @@ def change_facts(subject: Subject) -> Facts | None:
     if subject.majority is None:
         return None
     n = float(subject.row_weight @ changed_rows(subject.consensus, subject.majority))
-    share, own = n / max(subject.n_open, 1e-300), is_majority(subject.consensus)
-    return {"n": round(n), "share": share, "is_majority": own}
+    share = n / max(subject.n_open, 1e-300)
+    return {"n": round(n), "share": share, "is_majority": is_majority(subject.consensus)}
 
 
 def quality_facts(subject: Subject, summary: Summary | None) -> Facts | None:
@@ -153,7 +147,7 @@ def quality_facts(subject: Subject, summary: Summary | None) -> Facts | None:
         "fair": _fair(subject) if asked.any() else None,
         "chosen": f"{HARD}." if subject.chosen else None,
         "n_both": n_both,
-        "all_both": n_both and not subject.judged.any,
+        "all_both": n_both and not subject.judged.n,
         "given": given,
         "held_out": None if summary is None else summary.held_out,
     }
@@ -167,22 +161,17 @@ def _fair(subject: Subject) -> Facts | None:
     answers = [vars(found.consensus) | {"name": "This answer"}]
     if found.majority is not None:
         answers.append(vars(found.majority) | {"name": "Majority vote"})
+    seen = found.confusion.sum(axis=0) + found.confusion.sum(axis=1)
+    shown = np.sort(largest(seen, MOST_CLASSES))
     return {
         "n": round(found.n_labels),
         "answers": answers,
         "judgement": found,
-        "confusion": _confusion(subject.names, found.confusion),
-    }
-
-
-def _confusion(names: list[str], table: Array) -> Facts:
-    """The confusion matrix of the most frequent classes."""
-    seen = table.sum(axis=0) + table.sum(axis=1)
-    shown = np.sort(largest(seen, MOST_CLASSES))
-    return {
-        "names": [names[z] for z in shown],
-        "table": table[np.ix_(shown, shown)].round().astype(int).tolist(),
-        "n_others": int((seen > 0).sum() - (seen[shown] > 0).sum()),
+        "confusion": {  # of the most frequent classes
+            "names": [subject.names[z] for z in shown],
+            "table": found.confusion[np.ix_(shown, shown)].round().astype(int).tolist(),
+            "n_others": int((seen > 0).sum() - (seen[shown] > 0).sum()),
+        },
     }
 
 
@@ -209,14 +198,19 @@ def trust_facts(subject: Subject) -> Facts | None:
     consensus, votes = subject.consensus, subject.votes
     if votes is None or not subject.has_objects or len(consensus.classes) < 2:
         return None
-    labels = subject.judged if subject.judged.any else taught_labels(consensus)
+    labels = subject.judged if subject.judged.n else taught_labels(consensus)
+    estimates = Table({})
+    if not subject.judged.n:
+        estimates = class_shares(consensus, labels)
+    elif subject.whole and subject.weight @ (subject.judged.codes >= 0) >= LEAST_DRAWN:
+        estimates = estimate(consensus, None, subject.judged)
     return {
         "calibration": [str(note) for note in consensus.notes if note.kind == "calibration"],
         "agreement": _agreement(votes),
         "n_votes": effective_voters(votes, 0.0),
         **independent_votes(votes, None if subject.chosen else labels),
-        "estimates": _estimates(subject),
-        "estimated_by": "the held-out" if subject.judged.any else "the known",
+        "estimates": list(estimates.rows()),
+        "estimated_by": "the held-out" if subject.judged.n else "the known",
         "ask": list(ask(consensus, 50).rows()),
     }
 
@@ -231,16 +225,6 @@ def _agreement(votes: Votes) -> list[Facts]:
         return []
 
 
-def _estimates(subject: Subject) -> list[Facts]:
-    """Shares and the accuracy from labels to judge by, or else the shares from known labels."""
-    if subject.judged.any:
-        try:
-            return list(estimate(subject.consensus, None, subject.judged).rows())
-        except InputError:
-            return []
-    return list(class_shares(subject.consensus, taught_labels(subject.consensus)).rows())
-
-
 # ---- the most contested objects ------------------------------------------------------------------
 
 
@@ -250,31 +234,19 @@ def contested_facts(subject: Subject, n: int, texts: Mapping[Any, str | None]) -
     if votes is None or not subject.has_objects:
         return None
     # By number, since names are looked up among all.
-    table = list(contested(replace(consensus, object_ids=None), n).rows())
-    objects = np.array([row["object"] for row in table], dtype=np.int64)
-    row_of = objects if votes.index is None else votes.index[objects]
-    few, rows = votes[objects], objects if votes.index is None else np.unique(row_of)
-    small = replace(
-        consensus,
-        votes=few,
-        index=few.index,
-        solved_proba=consensus.row_proba[rows],
-        object_ids=None,
-        known=None,
-    )
+    numbered = replace(consensus, object_ids=None)
+    table = list(contested(numbered, n).rows())
     n_explained = len(table)
     if consensus.rule is not None:  # an explanation looks all groups up: with many, few get one
         effort = votes.models.n_groups * (1 + len(consensus.classes) / 50)
         n_explained = min(len(table), max(3, int(4e5 / effort)))
     for place, row in enumerate(table):
-        spoken = votes_on(few, place)
-        if subject.whole:
-            row["alike"] = round(float(subject.row_weight[row_of[place]]))
-        row["object"] = consensus.name_of(row["object"])
+        i, spoken = row["object"], votes_on(votes, row["object"])
+        row["object"] = consensus.name_of(i)
         row["text"] = texts.get(row["object"])
         row["given_by"] = _votes_by_label(spoken, votes)
         row["tally"] = [(str(name), number_text(n)) for name, n in tally_of(spoken, votes.models)]
-        row["tipped"] = _tipped(explain(small, place), row) if place < n_explained else None
+        row["tipped"] = _tipped(explain(numbered, i), row) if place < n_explained else None
     return {
         "rows": table,
         "has_texts": bool(texts),
@@ -297,18 +269,18 @@ def _votes_by_label(spoken: Mapping[int, Any], votes: Votes) -> Facts:
     soft: list[tuple[str, str]] = []
     clusters: list[tuple[str, str]] = []
     for m, answer in spoken.items():
-        model = votes.models[m]
+        model, text = votes.models[m], str(answer)
         if isinstance(answer, dict):
             top = sorted(answer.items(), key=lambda item: -item[1])[:2]
             text = ", ".join(f"{label} {share:.2f}" for label, share in top if share > 0)
-            (soft if model.is_voter else clusters).append((model.name, text))
-        elif model.is_voter:
-            by_label[str(answer)].append(model.name)
+        if not model.is_voter:
+            clusters.append((model.name, text))
+        elif isinstance(answer, dict):
+            soft.append((model.name, text))
         else:
-            clusters.append((model.name, str(answer)))
-    ordered = sorted(by_label.items(), key=lambda item: -len(item[1]))
+            by_label[text].append(model.name)
     return {
-        "votes": ordered,
+        "votes": sorted(by_label.items(), key=lambda item: -len(item[1])),
         "soft": soft,
         "clusters": clusters,
         "n_missing": len(votes.models) - len(spoken),

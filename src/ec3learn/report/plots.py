@@ -14,9 +14,7 @@ import numpy as np
 
 from .._checks import (
     InputError,
-    InputTypeError,
     require_choice,
-    require_integer,
     require_library,
     unknown_name,
 )
@@ -71,7 +69,9 @@ def agreement_map(consensus: Solved, *, ax: Axes | None = None) -> Axes:
     _name_ticks(ax, names, "y")
     # As high as the axes, whose shape may follow what they show.
     bar = ax.inset_axes((1.04, 0, 0.05, 1))
-    _figure(ax).colorbar(image, cax=bar, label="share of objects with the same class")
+    # A colour bar goes where the axes are, also in a figure of figures.
+    figure: Any = ax.get_figure(root=False)
+    figure.colorbar(image, cax=bar, label="share of objects with the same class")
     if len(names) <= 12:
         for (i, j), value in np.ndenumerate(found.similarity):
             if not np.isnan(value):
@@ -90,12 +90,8 @@ def agreement_map(consensus: Solved, *, ax: Axes | None = None) -> Axes:
 def confidence_histogram(consensus: Solved, *, bins: int = 20, ax: Axes | None = None) -> Axes:
     """Draw the share of objects by the probability of their class, in bins from 0 to 1."""
     consensus = solution_of(consensus)
-    require_integer("bins", bins, 1)
-    counts = consensus.row_counts if consensus.has_objects else None
-    confidence = consensus.row_proba.max(axis=1)
-    heights, edges = np.histogram(
-        np.clip(confidence, 0, 1), bins=bins, range=(0, 1), weights=counts
-    )
+    confidence = np.clip(consensus.row_proba.max(axis=1), 0, 1)
+    heights, edges = np.histogram(confidence, bins, (0, 1), weights=consensus.row_counts)
     ax = _axes(ax)
     ax.bar(
         edges[:-1],
@@ -205,7 +201,6 @@ def cluster_classes(
         classes, the nine largest are shown.
     """
     consensus = solution_of(consensus)
-    require_integer("most", most, 1)
     votes = consensus.require_votes("cluster_classes")
     names = [model.name for model in votes.models if model.kind == "clustering"]
     if clustering not in names:
@@ -254,23 +249,11 @@ def cluster_classes(
 
 def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.4) -> Axes:
     if ax is not None:
-        if not hasattr(ax, "barh"):
-            raise InputTypeError(
-                "ax",
-                "must be matplotlib axes",
-                came=type(ax).__name__,
-                remedy="Pass figure.subplots().",
-            )
         return ax
     require_library("Drawing plots", "matplotlib", "plots")
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
-
-
-def _figure(ax: Axes) -> Any:
-    # A colour bar goes where the axes are, also in a figure of figures.
-    return ax.get_figure(root=False)
 
 
 def _labelled(ax: Axes, title: str, x: str, y: str) -> Axes:
@@ -308,7 +291,11 @@ def _name_ticks(ax: Axes, names: Sequence[Any], side: Literal["x", "y"], lost: f
 
     `lost` are the inches that a legend will take.
     """
-    room = max(_room(ax, side) - lost, 1.0)
+    box, figure = ax.get_position(), ax.get_figure(root=True)
+    assert figure is not None
+    width, height = figure.get_size_inches()
+    inches = float(box.width * width if side == "x" else box.height * height)
+    room = max(inches - lost, 1.0)
     step = max(1, int(np.ceil(len(names) * 0.14 / room)))  # inches that a label takes
     places = range(0, len(names), step)
     texts, size = [_text(names[i]) for i in places], 9 if step == 1 and len(names) <= 20 else 7
@@ -317,10 +304,3 @@ def _name_ticks(ax: Axes, names: Sequence[Any], side: Literal["x", "y"], lost: f
         ax.set_xticks(places, texts, fontsize=size, rotation=90 if turned else 0)
     else:
         ax.set_yticks(places, texts, fontsize=size)
-
-
-def _room(ax: Axes, side: Literal["x", "y"]) -> float:
-    """How long an axis is, in inches."""
-    box = ax.get_position()
-    width, height = _figure(ax).get_figure(root=True).get_size_inches()
-    return float(box.width * width if side == "x" else box.height * height)

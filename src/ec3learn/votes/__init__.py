@@ -1,6 +1,7 @@
 """Votes: everything that can be a vote comes in here, and is checked once."""
 
 from .assembly import non_negative
+from .labels import Scale
 from .layout import BaseModel, Kind, Models, voter_noun
 from .operations import (
     as_class_votes,
@@ -23,8 +24,7 @@ from .operations import (
     votes_per_voter,
     without_clusterings,
 )
-from .prior import Prior, Trust
-from .scale import Scale
+from .shares import Prior, Trust
 from .votes import Votes
 
 __all__ = [

@@ -13,10 +13,9 @@ import numpy as np
 from .._checks import InputError, InputTypeError, require_choice, unknown_name
 from .._text import arg
 from .._typing import Array
-from .distinct import distinct_rows
 from .encoding import classes_of, label_codes, name_codes, require_width, vote_codes
-from .labels import labels_for_missing, plain
-from .layout import BaseModel, Models, Stores, entries_of_votes, whole_votes
+from .labels import Scale, labels_for_missing, plain, scales_of
+from .layout import BaseModel, Models, Stores, distinct_rows, entries_of_votes, whole_votes
 from .operations import ones
 from .reading import (
     Column,
@@ -27,7 +26,6 @@ from .reading import (
     require_same_objects,
     single_column,
 )
-from .scale import Scale, scales_of
 from .shares import checked_shares
 
 SPARSE_FROM = 0.75  # share of missing votes from which many classifiers are kept as sparse entries

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,10 +13,19 @@ from .._checks import InputError, InputRowsError, InputTypeError
 from .._table import Table
 from .._text import arg, count, listed
 from .._typing import Array
-from .labels import KINDS, Label, cleaned, is_missing, kind_of, label_array, label_list, plain
+from .labels import (
+    KINDS,
+    Label,
+    Scale,
+    cleaned,
+    is_missing,
+    kind_of,
+    label_array,
+    label_list,
+    plain,
+)
 from .layout import smallest_uint
 from .reading import Column, as_array, frame_of, index_names, index_of, single_column
-from .scale import Scale
 
 KNOWN = (
     "an array with one label per object, None where there is none, a dict of object -> label, "
@@ -180,17 +188,12 @@ def name_codes(column: Column, argument: str) -> tuple[Array, Array]:
 # ---- known labels, and numbers of objects --------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Draw:
-    """The labelled rows of such a table."""
+def draw_of(known: Any) -> list[tuple[Any, ...]] | None:
+    """The objects, labels and chances in the labelled rows of a table that `ask` made.
 
-    objects: Sequence[Any]
-    labels: Sequence[Any]
-    chances: Sequence[float]  # to be drawn: 0 if it was chosen, NaN if that is unknown
-
-
-def draw_of(known: Any) -> Draw | None:
-    """The draw in a table with the columns label, and chance or goal; None for anything else."""
+    The chance to be drawn is 0 for an object that was chosen, and NaN if it is unknown. None says
+    that this is no such table: it has the columns label, and chance or goal.
+    """
     columns = known.columns if isinstance(known, Table) else {}
     if not isinstance(known, (Table, dict)) and (frame := frame_of(known)) is not None:
         columns = {name: frame[name].to_list() for name in frame.columns}
@@ -198,17 +201,15 @@ def draw_of(known: Any) -> Draw | None:
         return None
     names = columns.get("object", next(iter(columns.values())))
     nothing = [None] * len(names)
-    chances = map(chance_of, columns.get("chance", nothing), columns.get("goal", nothing))
+    chances = [
+        (0.0 if goal in CHOSEN else np.nan) if is_missing(chance) or chance == "" else float(chance)
+        for chance, goal in zip(
+            columns.get("chance", nothing), columns.get("goal", nothing), strict=True
+        )
+    ]
     rows = zip(map(plain, names), map(plain, columns["label"]), chances, strict=True)
     labelled = [row for row in rows if not is_missing(row[1]) and row[1] != ""]
-    return Draw(*zip(*labelled, strict=True)) if labelled else Draw((), (), ())
-
-
-def chance_of(chance: Any, goal: Any) -> float:
-    """The chance of an object to be drawn, as in `Draw`."""
-    if not is_missing(chance) and chance != "":
-        return float(chance)
-    return 0.0 if goal in CHOSEN else np.nan
+    return list(zip(*labelled, strict=True)) or [(), (), ()]
 
 
 def known_codes(
@@ -255,9 +256,8 @@ def _pairs_of(
     known: Any, n_objects: int, object_ids: Array | None, argument: str
 ) -> tuple[Sequence[Any], Any]:
     """The objects and their labels; None for the labels if `known` has one for each object."""
-    draw = draw_of(known)
-    if draw is not None:
-        return draw.objects, draw.labels
+    if (draw := draw_of(known)) is not None:
+        return draw[0], draw[1]
     if frame_of(known) is not None:
         raise InputTypeError(
             argument,

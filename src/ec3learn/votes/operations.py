@@ -13,9 +13,17 @@ from scipy import sparse
 from .._checks import InputError, InputIndexError
 from .._text import arg
 from .._typing import Array
-from .distinct import Codes, distinct_rows, row_numbers
 from .labels import Label, kind_of, plain
-from .layout import BaseModel, Models, smallest_uint, vote_numbers, whole_votes
+from .layout import (
+    BaseModel,
+    Codes,
+    Models,
+    distinct_rows,
+    row_numbers,
+    smallest_uint,
+    vote_numbers,
+    whole_votes,
+)
 from .shares import normalised
 
 if TYPE_CHECKING:

@@ -30,9 +30,8 @@ from .operations import (
     votes_on,
     votes_per_model,
 )
-from .prior import Prior, read_prior
 from .reading import named_columns
-from .shares import both_classes, columns_by_class, normalised
+from .shares import Prior, both_classes, columns_by_class, normalised, read_prior
 
 
 @dataclass(frozen=True, eq=False, repr=False)
