@@ -122,7 +122,8 @@ def _summary(subject: Subject) -> str:
         return consensus.description
     size = count(round(subject.total), "object")
     if subject.distinct:
-        size = f"{count(round(subject.total), 'row')}, {consensus.n_objects:,} of them distinct"
+        n_distinct = len(consensus.solution.row_counts)
+        size = f"{count(round(subject.total), 'row')}, {n_distinct:,} of them distinct"
     n_classes = count(len(consensus.classes), "class", "classes")
     return f"{size}, answered by {consensus.made_of}; {n_classes}"
 

@@ -113,9 +113,8 @@ class Naming:
         taken = roles | set(columns_in(clusters))
         votes = find_models(frame, self.classifiers, "classifiers", taken, classes)
         if self.objects is None:
-            for name in self.exclude:
-                if votes.pop(name, None) is None:
-                    raise unknown_name("exclude", name, votes)
+            require_others(self.exclude, votes)
+            votes = {name: column for name, column in votes.items() if name not in self.exclude}
         soft = [list(column) for column in votes.values() if isinstance(column, dict)]
         if not votes or (self.objects is not None and (len(votes) > 1 or soft)):
             must = "must name at least one column, and of a long table the one column of labels"
@@ -325,3 +324,12 @@ def _is_pattern(name: Any, frame: Frame) -> bool:
     """Whether a name has signs of a pattern, and no column is called so."""
     is_pattern = isinstance(name, str) and any(sign in name for sign in "*?[")
     return is_pattern and name not in names_in(frame)
+
+
+def require_others(exclude: Collection[str], voters: Collection[str]) -> None:
+    """Refuse to leave out voters that there are not, or all voters."""
+    for name in exclude:
+        if name not in voters:
+            raise unknown_name("exclude", name, voters)
+    if exclude and set(voters) <= set(exclude):
+        raise InputError("exclude", "must leave at least one voter", got=list(exclude))

@@ -26,6 +26,7 @@ WEIGHTY = (
     "collapse",
     "long table",
     "look alike",
+    "unanswered",
 )  # warnings where nobody reads notes
 
 

@@ -25,7 +25,7 @@ from ..votes.labels import Label, cleaned, label_array, plain
 from ..votes.layout import Models, frozen
 from ..votes.reading import as_array
 from ..votes.shares import normalised
-from .columns import OURS, Column, Columns, Frame, hard
+from .columns import OURS, Column, Columns, Frame, hard, require_others
 
 COUNT, FIRST = f"{OURS}count", f"{OURS}first"
 INTEGER = "(0|-?[1-9][0-9]{0,17})"  # as Python prints it, below 64 bits
@@ -99,7 +99,10 @@ def rows_of(frame: Frame, columns: Columns) -> tuple[Frame, Frame | None]:
         return collect(count_rows(frame, columns.keys, columns.row_number)), None
     votes = frame.select(columns.objects, columns.voters, columns.labels)
     if columns.exclude:
-        votes = votes.filter(~nw.col(str(columns.voters)).cast(nw.String).is_in(columns.exclude))
+        voter = nw.col(str(columns.voters)).cast(nw.String)
+        names = votes.lazy().select(voter).unique().collect().get_column(str(columns.voters))
+        require_others(columns.exclude, names.to_list())
+        votes = votes.filter(~voter.is_in(columns.exclude))
     objects = frame.select(columns.keys)
     if isinstance(frame, nw.DataFrame):
         return _one_row_per_object(objects.unique(maintain_order=True), columns), votes

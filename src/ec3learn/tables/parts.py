@@ -39,7 +39,9 @@ def combine_parts(
 ) -> tuple[Any, dict[Any, Consensus]]:
     """Combine the rows of each value of a column, or the answers to each label."""
     if separator is not None and (by is not None or not separator):
-        must = f"must be a text such as ';', and {arg('by')} left out"
+        must = (
+            "must be a text such as ';'" if by is None else f"must be left out beside {arg('by')}"
+        )
         raise InputError("separator", must, got=separator)
     if by is not None:
         parts, inner = _parts_by(frame, by), output
