@@ -872,7 +872,7 @@ def test_wide_sets_keep_the_rows_and_use_sets_that_are_known():
     [
         ({"table": SETS.lazy()}, "separator=';' is for a table in memory"),
         ({"by": "task"}, "separator must be left out beside by, got ';'"),
-        ({"separator": ""}, "separator must be left out beside by, got ''"),
+        ({"separator": ""}, "separator must be a text such as ';', got ''"),
         ({"table": SETS.with_columns(said=pl.lit(""))}, "classifiers must hold at least one label"),
         (
             {"table": SETS.with_columns(votes_art=1), "counts": True},
