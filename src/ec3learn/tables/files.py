@@ -48,7 +48,6 @@ from .formats import (
     STANDARD,
     Format,
     Source,
-    Workspace,
     format_of_content,
     is_file,
     is_table,
@@ -64,14 +63,11 @@ UNWRITTEN = f"{OURS}answer_"  # a prefix for columns that are asked for but not 
 # ---- a file as a table ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class FileTable:
-    """A table in a Parquet file, and the SQL of columns that are not in the file."""
+@dataclass(frozen=True, kw_only=True)
+class FileTable(Source):
+    """A file that was read into a Parquet file, and the SQL of columns that are not in there."""
 
-    work: Workspace
     parquet: Path
-    format: Format  # of the file that was read
-    encoding: str
     labels: dict[str, str] = field(default_factory=dict)  # from other files
 
     @property
@@ -181,7 +177,7 @@ def _read(source: Source) -> FileTable:
         delimiter = max(",;\t|", key=first.count)  # the sign that is most frequent there
         source = replace(source, format=replace(source.format, delimiter=delimiter))
     parquet = READERS[source.format.name](source)
-    table = FileTable(source.work, parquet, source.format, source.encoding)
+    table = FileTable(**vars(source), parquet=parquet)
     table.rows.limit(0).fetchall()  # a broken file is refused here
     return table
 
@@ -359,8 +355,11 @@ def _label_files(naming: Naming, argument: str, table: FileTable) -> list[str]:
     """The files of labels that an argument names; none for a column of the table."""
     named: Any = getattr(naming, argument)
     names = [named] if isinstance(named, str) else list(named or ())
-    is_column = len(names) == 1 and (names[0] in table.columns or not is_file(names[0]))
-    return [] if is_column else names
+    files = [name for name in names if name not in table.columns and is_file(name)]
+    if len(names) > max(1, len(files)):
+        must = "must be one column, or one or several files"
+        raise InputError(argument, must, came=listed(names))
+    return files
 
 
 def _names_of_rows(table: FileTable, rows: Any, column: str | None) -> Any:
