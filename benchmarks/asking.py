@@ -93,7 +93,8 @@ def at_random(answer: Consensus, n: int, rng: np.random.Generator) -> list[objec
 
 
 def smallest_margin(answer: Consensus, n: int, rng: np.random.Generator) -> list[object]:
-    return answer.contested(n, distinct=False)["object"]
+    unlabelled = np.sort(answer.ask(answer.solution.n_objects)["object"])
+    return unlabelled[np.argsort(answer.margin[unlabelled], kind="stable")][:n].tolist()
 
 
 def asked(goal: str) -> Chooser:

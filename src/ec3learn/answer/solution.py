@@ -292,8 +292,9 @@ def unanswered_notes(
 ) -> tuple[Note, ...]:
     """A note that counts the objects that no vote reaches, if there are any."""
     n = int(n_alike(votes)[unanswered].sum())
-    who = count(n, "object has", "objects have")
-    return (Note("unanswered", f"{who} {lacking}."),) if n else ()
+    if not n:
+        return ()
+    return (Note("unanswered", f"{count(n, 'object has', 'objects have')} {lacking}."),)
 
 
 # ---- labels from class probabilities -------------------------------------------------------------
