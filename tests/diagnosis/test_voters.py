@@ -336,7 +336,7 @@ def test_few_known_labels_leave_the_estimates_and_the_order_by_them():
     first = worst_first(solved)
     assert first["estimated"] == sorted(first["estimated"])
     assert max(first["labels"]) == 2 and row_of(first, "yes-man")["leans_to"] == "yes"
-    assert first.note == "The lowest estimated accuracy comes first, allowing for chance."
+    assert first.note == "The lowest 95 % upper bound of the estimated accuracy comes first."
     assert first.note in str(solved.summary())
 
 
@@ -440,8 +440,10 @@ def test_a_judge_who_scores_is_judged_by_what_the_scores_mean():
     votes = Votes.from_labels(
         {"a": [1, 5, 5, 1], "b": [1, 5, 3, 1]}, classes=["bad", "good"], scale=range(1, 6)
     )
-    table = MajorityVote().solve(votes).voters(["bad", "good", "good", "good"])
+    consensus = MajorityVote().solve(votes)
+    table = consensus.voters(["bad", "good", "good", "good"])
     assert table["accuracy"] == [0.75, 0.625]  # a 3 is half a vote for each class
+    assert "the middle of the scale" in worst_first(consensus).note
 
 
 # ---- those in trouble first ----------------------------------------------------------------------

@@ -381,7 +381,12 @@ def worst_first(consensus: Solved, known: Any = None) -> Table:
         return False, doubts.get(row["model"], len(ORDER)), best
 
     rows = [list(row.values()) for row in sorted(table.rows(), key=trouble)]
-    n_voters = sum(row["kind"] != "clustering" for row in table.rows())
+    kinds = [kind for kind in table["kind"] if kind != "clustering"]
     what = "estimated accuracy" if by == "estimated" else by
-    order = f"The lowest {what} comes first, allowing for chance." if n_voters > 1 else ""
-    return Table.of(tuple(table.columns), rows, order)
+    order = f"The lowest 95 % upper bound of the {what} comes first." if len(kinds) > 1 else ""
+    middle = (
+        "A score counts here for the class on its side of the middle of the scale, so a lenient or "
+        "strict judge looks worse than it is: see leans_to before you leave one out."
+    )
+    notes = [order, middle] if "judge" in kinds else [order]
+    return Table.of(tuple(table.columns), rows, "\n".join(filter(None, notes)))
