@@ -777,6 +777,7 @@ def many_rows(path, labels, n_rows=50_000):
     return table
 
 
+@pytest.mark.filterwarnings("ignore:.* no vote")
 @pytest.mark.parametrize("labels", [["a", "b'", "\n,"], [-1, 7, 2**40], [True, False]])
 def test_answers_are_those_of_the_table_in_memory_in_its_order(tmp_path, labels):
     table = many_rows(tmp_path / "x.parquet", labels)

@@ -24,6 +24,9 @@ from ec3learn._checks import InputError
 from ec3learn.answer import ExtendWarning
 from ec3learn.methods import ReliabilityWarning
 from ec3learn.tables import combine, extend, votes_from
+from ec3learn.tables.columns import Naming
+from ec3learn.tables.content import content_of
+from ec3learn.tables.pipeline import as_frame
 
 from ..strategies import any_tables, fuzzed
 
@@ -281,6 +284,7 @@ def test_nan_is_no_vote_and_both_zeros_are_one_label(made, kind, max_rows):
     assert rows["confidence"][4] == pytest.approx(rows["confidence"][6])
 
 
+@pytest.mark.filterwarnings("ignore:.* no vote")
 @given(any_tables(known=True, weights=False, sample_weight=False, soft=False))
 @fuzzed(15)
 def test_every_table_has_one_answer(table):
@@ -1636,6 +1640,7 @@ def test_objects_solved_before_are_told():
         extend(table, consensus, **named)
 
 
+@pytest.mark.filterwarnings("ignore:.* no vote")
 def test_sparse_wide_tables_are_answered_alike_if_they_are_lazy():
     rng = np.random.default_rng(0)
     said = rng.integers(3, size=(16, 60)).astype(str).astype(object)
@@ -1643,3 +1648,25 @@ def test_sparse_wide_tables_are_answered_alike_if_they_are_lazy():
     table = pl.DataFrame({f"worker {j}": list(votes) for j, votes in enumerate(said)})
     lazy = combine(table.lazy(), classifiers="*").collect()
     assert lazy["consensus"].equals(combine(table, classifiers="*")["consensus"])
+
+
+def test_objects_without_a_vote_are_warned_of():
+    table = pd.DataFrame({"a": ["x", None, "y"], "b": ["x", None, "y"], "c": ["y", None, "y"]})
+    with pytest.warns(ReliabilityWarning, match=r"^1 object has no vote and got the mean vote"):
+        combine(table, classifiers=["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("exclude", "error"),
+    [
+        (["an"], "Unknown exclude 'an'. Did you mean 'ann'?"),
+        (["ann", "bob"], "exclude must leave at least one voter, got ['ann', 'bob']."),
+    ],
+)
+def test_voters_of_a_long_table_are_left_out_by_their_names(exclude, error):
+    rows = pd.DataFrame({"q": [1, 1, 2], "who": ["ann", "bob", "ann"], "said": ["x", "y", "y"]})
+    columns = Naming(classifiers="said", objects="q", voters="who", exclude=exclude)
+    for table in (rows, pl.LazyFrame(rows.to_dict("list"))):
+        frame = as_frame(table)
+        with pytest.raises(InputError, match=f"^{re.escape(error)}"):
+            content_of(frame, columns.find(frame))
