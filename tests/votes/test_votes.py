@@ -600,13 +600,17 @@ LABEL_ERRORS = {
     "classifiers must hold labels (ints, bools or strings), got {'x': 1} of type dict at row 1 in column 'a'.": (
         lambda: Votes.from_labels({"a": ["x", {"x": 1}]})
     ),
+    "classifiers must hold labels (ints, bools or strings), got ['x', 'y'] of type list at row 0 in column 'a'. "
+    "For several labels per answer pass separator=';' to ec3learn.combine.": (
+        lambda: Votes.from_labels({"a": [["x", "y"], ["x"]]})
+    ),
     "classifiers must hold labels of one kind: all ints, all bools or all strings, got bool and int labels, "
     "the first int at row 1: 1 in column 'c'.": lambda: Votes.from_labels({"c": [True, 1, 0]}),
     "classifiers must have labels of one kind, got int (0) and str ('a'). Convert them to one kind first.": (
         lambda: Votes.from_labels({"c": [0, 1], "d": ["a", "b"]})
     ),
     "classifiers must hold labels (ints, bools or strings), got 0.25 of type float at row 1 in column 'classifier_0'. "
-    "For probabilities use Votes.from_probabilities; round measurements, and pass scale with them.": (
+    "For probabilities use Votes.from_probabilities. For measurements pass their lowest and highest value as scale.": (
         lambda: Votes.from_labels(np.array([[1.0], [0.25]]))
     ),
     "classifiers must hold labels (ints, bools or strings), got 9.223372036854776e+18 of type float at row 1 in column "

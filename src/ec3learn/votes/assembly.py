@@ -154,9 +154,9 @@ def require_unique_names(names: Sequence[str]) -> None:
 
 def wide_ids(object_ids: Any, n_objects: int, *tables: Any) -> Array | None:
     """The names of the objects of wide tables: those given, or those in the index of pandas."""
-    remedy = "One row per vote goes through Votes.from_long."
+    who, remedy = "object_ids", "One row per vote goes through Votes.from_long."
     if object_ids is None:
-        object_ids = _common_index(tables)
+        who, object_ids = "The index of the table", _common_index(tables)
         remedy += " To drop an index, call reset_index(drop=True)."
     if object_ids is None:
         return None
@@ -164,8 +164,8 @@ def wide_ids(object_ids: Any, n_objects: int, *tables: Any) -> Array | None:
     if len(codes) != n_objects or len(names) < len(codes):
         twice = plain(names[np.argmax(np.bincount(codes))])
         came = f"{len(codes):,}" if len(codes) != n_objects else f"{twice!r} twice"
-        must = f"must name each of the {n_objects:,} objects once"
-        raise InputError("object_ids", must, came=came, remedy=remedy)
+        phrase = f"{who} must name each of the {n_objects:,} objects once, got {came}"
+        raise InputError("object_ids", phrase=phrase, remedy=remedy)
     return names[codes]
 
 

@@ -249,14 +249,16 @@ def _remedy(label: Any, argument: str) -> str:
     """What to do about a value that is no label."""
     if isinstance(label, (date, np.datetime64)):
         return "Pass dates as strings."
+    if isinstance(label, list) and argument == "classifiers":
+        return f"For several labels per answer pass {arg('separator', ';')} to ec3learn.combine."
     if not isinstance(label, float):
         return ""
     if abs(label) >= EXACT:
         return "Floats of this size may have lost digits. Pass integers or strings."
-    probabilities = f"For probabilities use {arg('Votes.from_probabilities')}"
+    scale = f"For measurements pass their lowest and highest value as {arg('scale')}."
     return {
-        "classifiers": f"{probabilities}; round measurements, and pass {arg('scale')} with them.",
-        "labels": f"Round measurements to whole numbers, and pass {arg('scale')} with them.",
+        "classifiers": f"For probabilities use {arg('Votes.from_probabilities')}. {scale}",
+        "labels": scale,
         "probabilities": "Pass probabilities as a table, objects x classes.",
         "clusterings": "Pass shares as a table, objects x clusters.",
     }.get(argument, "")
