@@ -225,7 +225,15 @@ def test_the_house_is_read_with_imports_in_functions_and_without_those_for_types
 
 
 # What the package may grow to; whoever makes it smaller lowers the number.
-LIMITS = {"statements": 9_000, "functions": 1_100, "classes": 115, "raises": 200, "lines": 400}
+LIMITS = {
+    "nodes": 92_000,
+    "statements": 8_900,
+    "functions": 1_080,
+    "classes": 108,
+    "raises": 185,
+    "constants": 80,
+    "lines": 400,
+}
 
 
 def test_the_house_does_not_grow():
@@ -237,14 +245,25 @@ def test_the_house_does_not_grow():
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)  # docstrings
     ]
     statements = sum(isinstance(node, ast.stmt) and not isinstance(node, imports) for node in nodes)
+    parts = (ast.expr, ast.stmt, ast.comprehension, ast.keyword)
     size = {
+        "nodes": sum(isinstance(node, parts) for node in nodes),
         "statements": statements - len(texts),
         "functions": sum(isinstance(node, functions) for node in nodes),
         "classes": sum(isinstance(node, ast.ClassDef) for node in nodes),
         "raises": sum(isinstance(node, ast.Raise) for node in nodes),
+        "constants": sum(map(_constants, MODULES.values())),
         "lines": max(_length(module) for module in MODULES.values()),
     }
     assert {what: n for what, n in size.items() if n > LIMITS[what]} == {}
+
+
+def _constants(module: Module) -> int:
+    """Return how many numbers a module gives a name."""
+    named = [node.value for node in module.tree.body if isinstance(node, ast.Assign)]
+    values = [each for value in named for each in getattr(value, "elts", [value])]
+    numbers = [value.value for value in values if isinstance(value, ast.Constant)]
+    return sum(type(number) in (int, float) for number in numbers)
 
 
 def _length(module: Module) -> int:
