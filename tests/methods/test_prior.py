@@ -380,8 +380,11 @@ def test_a_prior_of_few_values_is_trusted_alike_in_any_order_of_voters_and_class
 
 def test_shares_of_all_classes_must_sum_to_one():
     votes = Votes.from_labels({"a": [0, 1, 1], "b": [0, 0, 1], "c": [0, 1, 1]})
-    sure = ec3learn.solve(votes, class_prior={0: 0.25, 1: 0.75}).proba.mean(axis=0)
-    assert_allclose(sure, [0.25, 0.75], atol=1e-6)
+    answer = ec3learn.solve(votes, class_prior={0: 0.25, 1: 0.75})
+    assert_allclose(answer.proba.mean(axis=0), [0.25, 0.75], atol=1e-6)
+    assert "The answer was shifted to the class shares that you gave." in map(str, answer.notes)
+    rare = ec3learn.solve(votes, class_prior={0: 0.01}).notes
+    assert any("No object is most likely to be of 0: labels(rule=" in str(note) for note in rare)
     must = "class_prior must sum to 1 where it names every class, got shares that sum to 0.7."
     with pytest.raises(InputError, match=re.escape(must)):
         ec3learn.solve(votes, class_prior={0: 0.5, 1: 0.2})

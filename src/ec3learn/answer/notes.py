@@ -13,6 +13,7 @@ NoteKind = Literal[
     "bias",  # voters that are biased, not only unreliable
     "calibration",  # what the confidence rests on
     "choice",  # which method was chosen, and why
+    "class prior",  # shares of the classes that were known otherwise
     "chosen labels",  # known or true labels that were not drawn at random
     "collapse",  # an answer that is far from every other
     "contradiction",  # known labels that contradict the votes

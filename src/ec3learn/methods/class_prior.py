@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 
 from .._checks import InputError, InputTypeError, is_number, unknown_name
-from .._text import arg
+from .._text import arg, some
 from .._typing import Array
 from ..algebra.membership import normalised
 from ..answer.mixtures import RegressionRule
+from ..answer.notes import Note
 from ..answer.rule import KnownLabels
 from ..votes import Votes
 from ..votes.shares import LEAST, log_shares
@@ -51,7 +53,18 @@ def with_class_shares(
             break
     none, table = np.empty(0, dtype=np.int64), np.empty((0, votes.n_classes))
     rule = RegressionRule(answer.rule, shares, offsets, 1.0, none, table, none)
-    return corrected(answer, rule, votes, known)
+    shifted = corrected(answer, rule, votes, known)
+    return replace(shifted, notes=(*answer.notes, _note(shifted.proba[votes.counts > 0], votes)))
+
+
+def _note(proba: Array, votes: Votes) -> Note:
+    """What the shares did, and which classes no label names now."""
+    text = "The answer was shifted to the class shares that you gave."
+    unnamed = [str(z) for z in np.delete(votes.classes, np.unique(proba.argmax(axis=1)))]
+    if unnamed:
+        mass = 'labels(rule="mass") names each class as often as its share'
+        text += f" No object is most likely to be of {some(unnamed)}: {mass}."
+    return Note("class prior", text)
 
 
 def _all_shares(given: Mapping[Any, float], votes: Votes, present: Array) -> Array:
