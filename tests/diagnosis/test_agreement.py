@@ -113,11 +113,16 @@ def test_what_is_not_comparable_is_refused():
     )
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         alpha(words, "interval")
-    mixed = words.add({"c": [3, 4]}, scale=range(10))
-    with pytest.raises(
-        ValueError, match=r"^votes must be of voters with the same answers, got other ones of 'c'\."
-    ):
-        alpha(mixed)
+
+
+def test_answers_on_different_scales_are_compared_by_their_classes():
+    words = Votes.from_labels({"a": ["x", "y", "y"], "b": ["x", "x", "y"]})
+    mixed, alike = words.add({"c": [3, 8, 9]}, scale=range(10)), words.add({"c": ["x", "y", "y"]})
+    assert alpha(mixed) == pytest.approx(alpha(alike))
+    assert kappas(mixed, draws=0)["kappa"] == pytest.approx(kappas(alike, draws=0)["kappa"])
+    scores = {"a": [0.1, 0.9, 0.8], "b": [0.3, 0.2, 0.7], "c": [0.15, 0.55, 0.95]}
+    scaled = Votes.from_labels(scores, classes=["bad", "good"], scale=Scale(0.0, 1.0))
+    assert alpha(scaled, "ordinal") > 0
 
 
 # ---- Cohen's kappa -------------------------------------------------------------------------------

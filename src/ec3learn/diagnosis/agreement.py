@@ -27,7 +27,7 @@ from .._table import Table
 from .._typing import Array
 from ..algebra.membership import entries, normalised
 from ..answer.solution import Solved, matching_labels, solution_of
-from ..votes import Votes, hardened, only_rows, votes_per_model
+from ..votes import Votes, as_class_votes, hardened, only_rows, votes_per_model
 from ..votes.labels import kind_of
 from ..votes.layout import BaseModel
 from .correlation import whole_votes
@@ -59,8 +59,9 @@ def agreement(
     Parameters
     ----------
     votes : Votes
-        The votes for classes, or on one scale that all voters share; any may be missing. A soft
-        vote counts for its most probable class, and not at all on a tie.
+        The votes for classes or on a scale; any may be missing. Answers on different scales count
+        for the classes they fall into. A soft vote counts for its most probable class, and not at
+        all on a tie.
     level : "nominal", "ordinal" or "interval"
         How far two answers are apart, for alpha: all alike, by the votes that lie between them, or
         by their difference (numbers only). With the last two, answers of a scale that have no place
@@ -87,8 +88,7 @@ def agreement(
     pairs that agree      0.750
     """
     _check(votes, level, draws, random_state)
-    votes = counted_votes(votes)
-    voters = _comparable_voters(votes)
+    votes, voters = _comparable(counted_votes(votes))
     labels, places = votes.models[voters[0]].labels, _places(votes.models[voters[0]], level)
     tallies, row = np.unique(_tallies(votes, voters, len(labels)), axis=0, return_inverse=True)
     weight = np.bincount(row.ravel(), weights=votes.counts, minlength=len(tallies))
@@ -134,8 +134,8 @@ def kappas(
         without a common object are left out; kappa is None where both always say the same.
     """
     _check(votes, level, draws, random_state)
-    votes = counted_votes(hardened(votes))
-    voters = _comparable_voters(votes)
+    votes, voters = _comparable(counted_votes(votes))
+    votes = hardened(votes)
     places = _places(votes.models[voters[0]], level)
     chosen = np.flatnonzero(~np.isnan(places))
     apart = None if level == "nominal" else np.subtract.outer(places[chosen], places[chosen]) ** 2
@@ -194,18 +194,11 @@ def _with_limits(
 # ---- from counts ---------------------------------------------------------------------------------
 
 
-def _comparable_voters(votes: Votes) -> list[int]:
-    """The voters, who must all choose from the same answers."""
+def _comparable(votes: Votes) -> tuple[Votes, list[int]]:
+    """The votes and their voters; answers on different scales become votes for classes."""
     voters = np.flatnonzero(votes.models.is_voter).tolist()
-    for m in voters:
-        if votes.models[m].labels.tolist() != votes.models[voters[0]].labels.tolist():
-            raise InputError(
-                "votes",
-                "must be of voters with the same answers",
-                came=f"other ones of {votes.models[m].name!r}",
-                remedy="Use as_class_votes(votes), or leave the others out with votes.drop.",
-            )
-    return voters
+    answers = {tuple(votes.models[m].labels.tolist()) for m in voters}
+    return (votes if len(answers) == 1 else as_class_votes(votes)), voters
 
 
 def _tallies(votes: Votes, voters: list[int], n_labels: int) -> Array:
