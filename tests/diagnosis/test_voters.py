@@ -440,10 +440,9 @@ def test_a_judge_who_scores_is_judged_by_what_the_scores_mean():
     votes = Votes.from_labels(
         {"a": [1, 5, 5, 1], "b": [1, 5, 3, 1]}, classes=["bad", "good"], scale=range(1, 6)
     )
-    consensus = MajorityVote().solve(votes)
-    table = consensus.voters(["bad", "good", "good", "good"])
+    table = MajorityVote().solve(votes).voters(["bad", "good", "good", "good"])
     assert table["accuracy"] == [0.75, 0.625]  # a 3 is half a vote for each class
-    assert "the middle of the scale" in worst_first(consensus).note
+    assert "the middle of the scale" in worst_first(Panel().solve(votes)).note
 
 
 # ---- those in trouble first ----------------------------------------------------------------------

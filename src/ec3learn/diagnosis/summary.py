@@ -129,7 +129,7 @@ def summarise(
     svm    classifier     1.000      0.667
     knn    classifier     1.000      1.000
     tree   classifier     1.000      1.000
-    The lowest agreement comes first, allowing for chance.
+    The lowest 95 % upper bound of the agreement comes first.
     <BLANKLINE>
     Note: Wherever one class has the most votes, the answer names it: only ties were decided.
     """
