@@ -32,11 +32,10 @@ class Membership:
     The votes that are in no table of soft votes are in `entries`. In a large table they are in
     `codes`, models x rows, with the group of each vote and `n_groups` for a missing one; `loops`
     read them, and `entries` are made when asked for. `soft` is the table of soft votes, and its
-    basis. `order`
-    says which group of the votes each of its groups is. `columns` are the codes of models, where
-    there are no other votes but soft ones. `hard` has the same rows with soft votes hardened, for
-    rules that take them so; None where there is nothing to harden. `prior` are class probabilities
-    of the rows from elsewhere, where there are any.
+    basis. `order` says which group of the votes each of its groups is. `columns` are the codes of
+    models, where there are no other votes but soft ones. `hard` has the same rows with soft votes
+    hardened, for rules that take them so; None where there is nothing to harden. `prior` are class
+    probabilities of the rows from elsewhere, where there are any.
     """
 
     given: sparse.csr_array | None
